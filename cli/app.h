@@ -1,0 +1,22 @@
+// What the subcommands share. Each file in this folder adds one of them; it parses and prints, and
+// computes nothing.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "obol/base/error.h"
+
+namespace obol::cli {
+
+// A command runs after the whole line is parsed: main calls what the chosen subcommand left here.
+using Action = std::function<ExitCode()>;
+
+void add_completion(CLI::App& root, Action& action);
+void add_data(CLI::App& root, Action& action);
+void add_doctor(CLI::App& root, Action& action);
+void add_recipes(CLI::App& root, Action& action);
+
+}  // namespace obol::cli

@@ -1,0 +1,58 @@
+# One folder is one module is one target.
+#
+#   obol_module(data SOURCES idx.cpp ... DEPENDS base recipe LINKS ZLIB::ZLIB TESTS idx_test.cpp)
+#
+# makes the library obol_data (obol::data for others) and, with tests on, the program data_test
+# whose cases CTest lists under the label `unit`. TORCH gives it LibTorch and the precompiled
+# header.
+
+if(OBOL_HAS_TORCH)
+  add_library(obol_torch INTERFACE)
+  target_link_libraries(obol_torch INTERFACE torch)
+  # Torch's headers compile in some 15 s; this does it once.
+  file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cpp "")
+  add_library(obol_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cpp)
+  target_link_libraries(obol_torch_pch PRIVATE obol_headers obol_warnings obol_torch)
+  target_precompile_headers(obol_torch_pch PRIVATE <torch/torch.h>)
+endif()
+
+function(obol_module name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS;LINKS;TESTS" ${ARGN})
+  set(target obol_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(obol::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                              $<INSTALL_INTERFACE:include>)
+  list(TRANSFORM ARG_DEPENDS PREPEND obol_)
+  target_link_libraries(${target} PUBLIC obol_headers ${ARG_DEPENDS} ${ARG_LINKS}
+                                  PRIVATE $<BUILD_INTERFACE:obol_warnings>)
+  if(ARG_TORCH)
+    obol_use_torch(${target})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY OBOL_MODULES ${target})
+  if(OBOL_TESTS AND ARG_TESTS)
+    obol_test(${name}_test SOURCES ${ARG_TESTS} LINKS ${target})
+    if(ARG_TORCH)
+      obol_use_torch(${name}_test)
+    endif()
+  endif()
+endfunction()
+
+function(obol_use_torch target)
+  target_link_libraries(${target} PUBLIC obol_torch)
+  target_precompile_headers(${target} REUSE_FROM obol_torch_pch)
+endfunction()
+
+# A GoogleTest program; LABEL is `unit` unless given.
+function(obol_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} obol_warnings GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
+endfunction()

@@ -1,0 +1,142 @@
+#include "obol/base/console.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+#include "obol/base/text.h"
+
+namespace obol {
+namespace {
+
+constexpr double kQuietSeconds = 1.0;     // shorter work shows nothing
+constexpr double kRedrawSeconds = 0.1;    // on a terminal
+constexpr double kLineSeconds = 10.0;     // between plain lines
+constexpr std::string_view kEraseLine = "\r\033[K";
+
+struct Terminal {
+  std::mutex mutex;
+  ConsoleSettings settings;
+  std::string progress_line;  // what stands on the last line now, to be redrawn after a log line
+};
+
+Terminal& terminal() {
+  static Terminal instance;
+  return instance;
+}
+
+void write_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+std::string_view prefix(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError: return "obol: error: ";
+    case LogLevel::kWarning: return "obol: warning: ";
+    case LogLevel::kInfo: return "obol: ";
+    case LogLevel::kDebug: return "obol: debug: ";
+  }
+  return "";
+}
+
+ProgressBackend standard_backend() {
+  const bool lines = console().progress == ProgressStyle::kLines;
+  return {.write =
+              [](std::string_view text) {
+                Terminal& t = terminal();
+                const std::lock_guard lock(t.mutex);
+                if (t.settings.level == LogLevel::kError) return;
+                t.progress_line = text.starts_with(kEraseLine) ? std::string(text) : std::string{};
+                write_stderr(text);
+              },
+          .seconds =
+              [] {
+                const auto now = std::chrono::steady_clock::now().time_since_epoch();
+                return std::chrono::duration<double>(now).count();
+              },
+          .is_terminal = !lines && isatty(STDERR_FILENO) == 1};
+}
+
+}  // namespace
+
+void set_console(const ConsoleSettings& settings) {
+  const std::lock_guard lock(terminal().mutex);
+  terminal().settings = settings;
+}
+
+ConsoleSettings console() {
+  const std::lock_guard lock(terminal().mutex);
+  return terminal().settings;
+}
+
+void log_line(LogLevel level, std::string_view text) {
+  Terminal& t = terminal();
+  const std::lock_guard lock(t.mutex);
+  if (level > t.settings.level) return;
+  std::string out;
+  if (!t.progress_line.empty()) out += kEraseLine;
+  out += fmt::format("{}{}\n", prefix(level), text);
+  out += t.progress_line;
+  write_stderr(out);
+}
+
+Progress::Progress(std::string label, std::int64_t total, std::string unit)
+    : Progress(std::move(label), total, std::move(unit), standard_backend()) {}
+
+Progress::Progress(std::string label, std::int64_t total, std::string unit, ProgressBackend backend)
+    : label_(std::move(label)),
+      total_(total),
+      unit_(std::move(unit)),
+      backend_(std::move(backend)),
+      start_(backend_.seconds()),
+      next_show_(start_ + kQuietSeconds) {}
+
+Progress::~Progress() {
+  if (!shown_) return;
+  const std::string last = line(backend_.seconds() - start_) + "\n";
+  backend_.write(backend_.is_terminal ? "\r\033[K" + last : last);
+  if (backend_.is_terminal) backend_.write("");  // nothing is left to redraw
+}
+
+void Progress::advance(std::int64_t count, std::string_view note) {
+  done_ += count;
+  if (!note.empty()) note_ = note;
+  const double now = backend_.seconds();
+  if (now >= next_show_) show(now);
+}
+
+void Progress::show(double now) {
+  shown_ = true;
+  next_show_ = now + (backend_.is_terminal ? kRedrawSeconds : kLineSeconds);
+  const std::string text = line(now - start_);
+  backend_.write(backend_.is_terminal ? std::string(kEraseLine) + text : text + "\n");
+}
+
+std::string Progress::line(double elapsed) const {
+  const double rate = elapsed > 0 ? static_cast<double>(done_) / elapsed : 0;
+  std::string text = label_ + ' ';
+  if (total_ > 0) {
+    constexpr int kBarWidth = 24;
+    const double share = std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);
+    const int filled = static_cast<int>(share * kBarWidth);
+    if (backend_.is_terminal)
+      text += '[' + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] ";
+    text += fmt::format("{:3.0f}% {}/{} {}", std::floor(share * 100), done_, total_, unit_);
+  } else {
+    text += fmt::format("{} {}", done_, unit_);
+  }
+  text += fmt::format(", {:.{}f} {}/s", rate, rate < 10 ? 2 : 0, unit_);
+  if (total_ > done_ && rate > 0)
+    text += fmt::format(", {} left", human_seconds(static_cast<double>(total_ - done_) / rate));
+  else
+    text += fmt::format(", {}", human_seconds(elapsed));
+  if (!note_.empty()) text += ", " + note_;
+  return text;
+}
+
+}  // namespace obol

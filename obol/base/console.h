@@ -1,0 +1,77 @@
+// What a person sees while something runs: log lines and one progress line, on standard error.
+//
+//   Progress progress("reading", num_records);
+//   for (...) progress.advance(1);
+//
+// On a terminal the progress line changes in place; piped, or with ProgressStyle::kLines, it is a
+// plain line now and then. Work that ends within a second shows nothing. Log lines never tear the
+// progress line.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace obol {
+
+enum class LogLevel { kError, kWarning, kInfo, kDebug };
+enum class ProgressStyle { kAutomatic, kLines };
+
+struct ConsoleSettings {
+  LogLevel level = LogLevel::kInfo;
+  ProgressStyle progress = ProgressStyle::kAutomatic;
+};
+
+void set_console(const ConsoleSettings& settings);
+ConsoleSettings console();
+
+void log_line(LogLevel level, std::string_view text);
+
+template <class... Args>
+void log_info(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_warning(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Where a progress line goes and what time it is; tests replace both.
+struct ProgressBackend {
+  std::function<void(std::string_view text)> write;
+  std::function<double()> seconds;
+  bool is_terminal = false;
+};
+
+class Progress {
+ public:
+  // `total` 0: the end is not known. `unit` is what is counted: "steps", "records".
+  Progress(std::string label, std::int64_t total, std::string unit = "records");
+  Progress(std::string label, std::int64_t total, std::string unit, ProgressBackend backend);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `note` is shown at the end of the line: "epsilon 3.21".
+  void advance(std::int64_t count, std::string_view note = {});
+
+ private:
+  [[nodiscard]] std::string line(double elapsed) const;
+  void show(double now);
+
+  std::string label_;
+  std::int64_t total_;
+  std::string unit_;
+  ProgressBackend backend_;
+  std::int64_t done_ = 0;
+  std::string note_;
+  double start_;
+  double next_show_;
+  bool shown_ = false;
+};
+
+}  // namespace obol

@@ -1,0 +1,193 @@
+#include "obol/base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "obol/base/random.h"
+
+namespace obol {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(std::string_view verb, const Path& path, int error) {
+  throw DataError(
+      fmt::format("cannot {} {}: {}", verb, path.string(), std::generic_category().message(error)));
+}
+
+// A name beside `path` that nobody else uses: ".NAME.partial-0123456789abcdef".
+Path aside_of(const Path& path) {
+  SecureBits bits;
+  return path.parent_path() / fmt::format(".{}.partial-{:016x}", path.filename().string(), bits());
+}
+
+void synchronise_folder(const Path& folder) {
+  const Path name = folder.empty() ? Path(".") : folder;
+  const int descriptor = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail("open", name, errno);
+  const int status = fsync(descriptor);
+  const int error = errno;
+  close(descriptor);
+  if (status != 0 && error != EINVAL) fail("synchronise", name, error);
+}
+
+Path without_trailing_slash(const Path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+}  // namespace
+
+void Bytes::read_exactly(std::uint64_t offset, std::span<std::byte> out,
+                         std::string_view what) const {
+  const std::size_t got = read_at(offset, out);
+  if (got != out.size())
+    throw DataError(fmt::format("{} must have {} bytes at offset {}, but ends after {} ({})", what,
+                                out.size(), offset, got, name()));
+}
+
+FileBytes::FileBytes(const Path& path)
+    : name_(path.string()), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail("read", path, errno);
+  struct stat status {};
+  const int error = fstat(descriptor_, &status) != 0 ? errno : 0;
+  if (error != 0 || !S_ISREG(status.st_mode)) {
+    close(descriptor_);
+    if (error != 0) fail("read", path, error);
+    throw DataError(violation(name_, "a regular file", "something else"));
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+FileBytes::~FileBytes() { close(descriptor_); }
+
+std::size_t FileBytes::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  if (offset >= size_) return 0;
+  out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size_ - offset)));
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t count = pread(descriptor_, out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("read", name_, errno);
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+std::size_t MemoryBytes::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  if (offset >= bytes_.size()) return 0;
+  const auto from = bytes_.subspan(static_cast<std::size_t>(offset));
+  const std::size_t count = std::min(from.size(), out.size());
+  std::copy_n(from.begin(), count, out.begin());
+  return count;
+}
+
+std::vector<std::byte> read_all(const Bytes& bytes, std::uint64_t limit) {
+  if (bytes.size() > limit)
+    throw DataError(
+        violation(bytes.name(), fmt::format("at most {} bytes long", limit), bytes.size()));
+  std::vector<std::byte> all(static_cast<std::size_t>(bytes.size()));
+  bytes.read_exactly(0, all, "the file");
+  return all;
+}
+
+std::string read_text(const Path& path, std::uint64_t limit) {
+  const std::vector<std::byte> all = read_all(FileBytes(path), limit);
+  return {reinterpret_cast<const char*>(all.data()), all.size()};
+}
+
+AtomicFile::AtomicFile(Path path)
+    : path_(std::move(path)),
+      aside_(aside_of(path_)),
+      descriptor_(open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) fail("write", path_, errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  unlink(aside_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  constexpr std::size_t kBufferSize = std::size_t{1} << 16;
+  written_ += bytes.size();
+  if (buffer_.size() + bytes.size() > kBufferSize) flush();
+  if (bytes.size() > kBufferSize) return write_through(bytes);
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+}
+
+void AtomicFile::flush() {
+  write_through(buffer_);
+  buffer_.clear();
+}
+
+void AtomicFile::write_through(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write", path_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::commit() {
+  flush();
+  if (fsync(descriptor_) != 0) fail("write", path_, errno);
+  if (rename(aside_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
+  close(std::exchange(descriptor_, -1));
+  synchronise_folder(path_.parent_path());
+}
+
+void write_file(const Path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+AtomicFolder::AtomicFolder(Path path)
+    : path_(without_trailing_slash(path)), aside_(aside_of(path_)) {
+  std::error_code ignored;
+  if (fs::exists(path_, ignored) && !fs::is_empty(path_, ignored))
+    throw DataError(violation(path_.string(), "a new or empty folder", "not empty"));
+  std::error_code error;
+  if (!path_.parent_path().empty()) fs::create_directories(path_.parent_path(), error);
+  if (!error) fs::create_directory(aside_, error);
+  if (error) fail("write", path_, error.value());
+}
+
+AtomicFolder::~AtomicFolder() {
+  std::error_code ignored;
+  if (!aside_.empty()) fs::remove_all(aside_, ignored);
+}
+
+void AtomicFolder::commit() {
+  synchronise_folder(aside_);
+  if (rename(aside_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
+  aside_.clear();
+  synchronise_folder(path_.parent_path());
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (fs::temp_directory_path() / "obol-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) fail("make a folder like", pattern, errno);
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+}  // namespace obol

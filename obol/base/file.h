@@ -1,0 +1,126 @@
+// Files that cannot surprise: random-access reading with a name for messages, and writing aside
+// so that an interrupted write leaves the old file or none, never half of one.
+//
+//   AtomicFile out("x.npz");
+//   out.write(bytes);
+//   out.commit();          // without it, nothing appears
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "obol/base/error.h"
+
+namespace obol {
+
+using Path = std::filesystem::path;
+
+// Bytes that can be read anywhere, and the name that messages about them carry.
+class Bytes {
+ public:
+  virtual ~Bytes() = default;
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  // Reads up to out.size() bytes at `offset`; fewer only at the end.
+  virtual std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
+
+  // Reads exactly out.size() bytes or throws DataError: "NAME is cut off: WHAT needs ...".
+  void read_exactly(std::uint64_t offset, std::span<std::byte> out, std::string_view what) const;
+};
+
+class FileBytes final : public Bytes {
+ public:
+  explicit FileBytes(const Path& path);
+  ~FileBytes() override;
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] std::uint64_t size() const override { return size_; }
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const override;
+
+ private:
+  std::string name_;
+  int descriptor_;
+  std::uint64_t size_ = 0;
+};
+
+class MemoryBytes final : public Bytes {
+ public:
+  MemoryBytes(std::string name, std::span<const std::byte> bytes)
+      : name_(std::move(name)), bytes_(bytes) {}
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] std::uint64_t size() const override { return bytes_.size(); }
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const override;
+
+ private:
+  std::string name_;
+  std::span<const std::byte> bytes_;
+};
+
+// The whole of a file that is expected to be small; larger than `limit` is a DataError.
+std::vector<std::byte> read_all(const Bytes& bytes, std::uint64_t limit);
+std::string read_text(const Path& path, std::uint64_t limit);
+
+// A file written under a temporary name in the same folder, synchronised, then renamed.
+class AtomicFile {
+ public:
+  explicit AtomicFile(Path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
+  void commit();
+
+ private:
+  void flush();
+  void write_through(std::span<const std::byte> bytes);
+
+  Path path_;
+  Path aside_;
+  int descriptor_ = -1;
+  std::vector<std::byte> buffer_;
+  std::uint64_t written_ = 0;
+};
+
+void write_file(const Path& path, std::string_view text);
+
+// A new folder filled under a temporary name, then renamed. The final name must not exist, or
+// must be an empty folder.
+class AtomicFolder {
+ public:
+  explicit AtomicFolder(Path path);
+  ~AtomicFolder();
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+
+  [[nodiscard]] const Path& inside() const noexcept { return aside_; }
+  void commit();
+
+ private:
+  Path path_;
+  Path aside_;
+};
+
+// A folder for passing files, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const Path& path() const noexcept { return path_; }
+
+ private:
+  Path path_;
+};
+
+}  // namespace obol

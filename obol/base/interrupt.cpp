@@ -1,0 +1,30 @@
+#include "obol/base/interrupt.h"
+
+#include <csignal>
+
+#include "obol/base/error.h"
+
+namespace obol {
+namespace {
+
+volatile std::sig_atomic_t signal_seen = 0;
+
+extern "C" void remember_signal(int signal) {
+  signal_seen = signal;
+  std::signal(signal, SIG_DFL);  // the second one is not asked for politely
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  std::signal(SIGINT, remember_signal);
+  std::signal(SIGTERM, remember_signal);
+}
+
+bool interrupted() noexcept { return signal_seen != 0; }
+
+void check_interrupt() {
+  if (interrupted()) throw Interrupted("interrupted; nothing was left half done");
+}
+
+}  // namespace obol

@@ -1,0 +1,37 @@
+// Small work on words: suggestions for misspelt names, numbers as people write them.
+//
+//   nearest("fashon-mnist", {"mnist", "fashion-mnist"})   // "fashion-mnist"
+//   parse_number("1/1200")                                // 8.333e-4
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace obol {
+
+// The candidate with the fewest edits to `word`, if it is close enough to be what was meant.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+// ". Did you mean NEAREST?" to end a message with, or nothing.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+// "0.5", "1e-5", "1/1200". Nothing on anything else, on infinities and on NaN.
+std::optional<double> parse_number(std::string_view text);
+
+std::optional<std::int64_t> parse_integer(std::string_view text);
+
+// "47.0 MB" (powers of ten, as disks and `ls --si` count).
+std::string human_bytes(std::uint64_t bytes);
+
+// "1.2 s", "4 min 10 s", "3 h 5 min".
+std::string human_seconds(double seconds);
+
+std::string to_lower(std::string_view text);
+std::string_view trim(std::string_view text);
+std::vector<std::string> split(std::string_view text, char separator);
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+}  // namespace obol

@@ -1,0 +1,41 @@
+// Data sets known by name: where they come from, what they must hash to, where they are kept.
+//
+//   fetch("fashion-mnist");                    // from Debian's package, checked, into the cache
+//   data::read("fashion-mnist");
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "obol/base/file.h"
+
+namespace obol::data {
+
+struct KnownFile {
+  std::string name;
+  std::string sha256;  // of the unpacked file
+};
+
+struct KnownDataset {
+  std::string name;
+  std::string summary;
+  std::vector<std::string> class_names;
+  std::vector<KnownFile> files;  // none: cannot be fetched
+  std::string by_hand;           // how to place the files without fetching
+};
+
+const std::vector<KnownDataset>& catalogue();
+const KnownDataset* find_known(const std::string& name);
+
+// $OBOL_DATA, or ~/.cache/obol.
+Path data_folder();
+// Where a known data set is kept; the folder need not exist.
+Path folder_of(const KnownDataset& known);
+bool is_present(const KnownDataset& known);
+
+// Brings a known data set into the cache, checks every sum, and returns its folder. Does nothing
+// when it is there already. Throws DataError with the way to place the files by hand.
+Path fetch(const std::string& name);
+
+}  // namespace obol::data

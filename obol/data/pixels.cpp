@@ -1,0 +1,57 @@
+#include "obol/data/pixels.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+
+namespace obol::data {
+namespace {
+
+[[noreturn]] void refuse(std::size_t at, std::size_t per_record, std::string_view requirement,
+                         float value, const std::string& where) {
+  throw DataError(violation(fmt::format("pixel {} of record {}", at % per_record, at / per_record),
+                            requirement, value, where));
+}
+
+}  // namespace
+
+Pixels to_pixels(std::vector<float> values, const std::optional<ValueRange>& range,
+                 std::size_t per_record, const std::string& where) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i])) refuse(i, per_record, "a finite number", values[i], where);
+  if (range) {
+    const auto low = static_cast<float>(range->low);
+    const auto high = static_cast<float>(range->high);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] < low || values[i] > high)
+        refuse(i, per_record, fmt::format("between {} and {}", low, high), values[i], where);
+      values[i] = std::clamp((values[i] - low) / (high - low), 0.0F, 1.0F);
+    }
+    return values;
+  }
+  const auto is_unit = [](float v) { return v >= 0.0F && v <= 1.0F; };
+  if (std::all_of(values.begin(), values.end(), is_unit)) return values;
+  std::vector<std::uint8_t> bytes(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0.0F || values[i] > 255.0F || values[i] != std::trunc(values[i]))
+      refuse(i, per_record,
+             "in [0, 1], or a whole number up to 255, or inside a range that is given (--range)",
+             values[i], where);
+    bytes[i] = static_cast<std::uint8_t>(values[i]);
+  }
+  return bytes;
+}
+
+ImageShape shape_of_flat(std::uint64_t size) {
+  const auto side = static_cast<std::uint64_t>(std::llround(std::sqrt(static_cast<double>(size))));
+  if (side * side == size)
+    return {.channels = 1,
+            .height = static_cast<std::int64_t>(side),
+            .width = static_cast<std::int64_t>(side)};
+  return {.channels = 1, .height = 1, .width = static_cast<std::int64_t>(size)};
+}
+
+}  // namespace obol::data
