@@ -39,7 +39,8 @@ _obol() {
     case "$path" in
 )";
   for (const Node& node : nodes)
-    script += fmt::format("      \"{}\") words=\"{}\"; break ;;\n", node.path, join(node.words, " "));
+    script +=
+        fmt::format("      \"{}\") words=\"{}\"; break ;;\n", node.path, join(node.words, " "));
   script += R"(    esac
     case "$path" in *" "*) path="${path% *}" ;; *) break ;; esac
   done

@@ -28,7 +28,9 @@ struct DataArguments {
 
 void add_data_options(CLI::App& command, DataArguments& arguments) {
   data::RecipeData& d = arguments.described;
-  command.add_option("path", arguments.path, "a name from 'obol data list', a file, a folder, or a recipe")
+  command
+      .add_option("path", arguments.path,
+                  "a name from 'obol data list', a file, a folder, or a recipe")
       ->required();
   command.add_option("--split", d.split, "train (default), validation or test")
       ->check(CLI::IsMember({"train", "validation", "test"}));
@@ -47,7 +49,8 @@ data::RecipeData resolve(const DataArguments& arguments) {
   data::RecipeData d = arguments.described;
   if (!arguments.path.ends_with(".toml")) {
     if (!arguments.overrides.empty())
-      throw InvalidArgument(violation("--set", "used with a recipe", "used with " + arguments.path));
+      throw InvalidArgument(
+          violation("--set", "used with a recipe", "used with " + arguments.path));
     d.source = arguments.path;
     return d;
   }
@@ -89,20 +92,17 @@ json to_json(const std::string& path, const data::Description& d) {
   json classes = json::array();
   for (std::size_t i = 0; i < d.class_names.size(); ++i)
     classes.push_back({{"name", d.class_names[i]}, {"count", d.class_counts[i]}});
-  return {{"path", path},
-          {"format", d.format},
-          {"count", d.count},
-          {"height", d.shape.height},
-          {"width", d.shape.width},
-          {"channels", d.shape.channels},
+  return {{"path", path},           {"format", d.format},
+          {"count", d.count},       {"height", d.shape.height},
+          {"width", d.shape.width}, {"channels", d.shape.channels},
           {"classes", classes}};
 }
 
 void print(const std::string& path, const data::Description& d) {
-  std::cout << fmt::format("{}: {} images of {}, {}, {}\n", path, d.count, to_string(d.shape),
-                           d.class_names.empty() ? "unlabelled"
-                                                 : fmt::format("{} classes", d.class_names.size()),
-                           d.format);
+  std::cout << fmt::format(
+      "{}: {} images of {}, {}, {}\n", path, d.count, to_string(d.shape),
+      d.class_names.empty() ? "unlabelled" : fmt::format("{} classes", d.class_names.size()),
+      d.format);
   for (std::size_t i = 0; i < d.class_names.size(); ++i)
     std::cout << fmt::format("  {:<20} {:>8}\n", d.class_names[i], d.class_counts[i]);
 }
@@ -132,7 +132,8 @@ ExitCode info(const InfoArguments& arguments) {
   } else {
     found.emplace_back(*d.source, data::describe(*d.source, options));
     if (arguments.verify)
-      found.back().second = describe_read(data::read(*d.source, options), found.back().second.format);
+      found.back().second =
+          describe_read(data::read(*d.source, options), found.back().second.format);
   }
   if (!arguments.json) {
     for (const auto& [path, description] : found) print(path, description);
@@ -193,8 +194,7 @@ void write_shards(const data::Dataset& data, const ConvertArguments& arguments) 
   AtomicFolder folder(arguments.out);
   for (std::size_t k = 0; k < shards.size(); ++k)
     data::write(data::select(data, shards[k]),
-                (folder.inside() / fmt::format("shard_{:04}.npz", k)).string(),
-                data::Format::kNpz);
+                (folder.inside() / fmt::format("shard_{:04}.npz", k)).string(), data::Format::kNpz);
   folder.commit();
 }
 

@@ -55,10 +55,12 @@ void print_line(std::string_view what, std::string_view value) {
 void print(const TensorFacts& facts) {
   print_line("LibTorch", fmt::format("{}, {} CUDA, {} threads", facts.libtorch_version,
                                      facts.libtorch_has_cuda ? "with" : "without", facts.threads));
-  print_line("BLAS", fmt::format("{}, {:.0f} GFLOP/s in a float32 product", facts.blas, facts.gflops));
+  print_line("BLAS",
+             fmt::format("{}, {:.0f} GFLOP/s in a float32 product", facts.blas, facts.gflops));
   for (const GpuFacts& gpu : facts.gpus) {
-    std::string line = fmt::format("{}, {}, compute capability {}.{}", gpu.name,
-                                   human_bytes(gpu.memory_bytes), gpu.compute_major, gpu.compute_minor);
+    std::string line =
+        fmt::format("{}, {}, compute capability {}.{}", gpu.name, human_bytes(gpu.memory_bytes),
+                    gpu.compute_major, gpu.compute_minor);
     line += gpu.gflops > 0 ? fmt::format(", {:.0f} GFLOP/s in a float32 product", gpu.gflops)
                            : ", but this LibTorch cannot use it";
     print_line("GPU", line);
@@ -90,7 +92,8 @@ ExitCode doctor(bool as_json) {
   std::string parts;
   for (const Part& part : kParts) {
     all["parts"][part.name] = part.is_there;
-    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", part.name, part.is_there ? "yes" : "no");
+    parts +=
+        fmt::format("{}{} {}", parts.empty() ? "" : ", ", part.name, part.is_there ? "yes" : "no");
   }
   if (!as_json) print_line("parts", parts);
   if (tensors != nullptr) {

@@ -53,11 +53,11 @@ ExitCode run(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
   ConsoleSettings settings;
-  app.add_flag("--no-progress",
-               [&](std::int64_t) { settings.progress = ProgressStyle::kLines; },
-               "plain lines instead of one that changes");
-  app.add_flag("--quiet", [&](std::int64_t) { settings.level = LogLevel::kError; },
-               "errors only");
+  app.add_flag(
+      "--no-progress", [&](std::int64_t) { settings.progress = ProgressStyle::kLines; },
+      "plain lines instead of one that changes");
+  app.add_flag(
+      "--quiet", [&](std::int64_t) { settings.level = LogLevel::kError; }, "errors only");
   Action action;
   add_data(app, action);
   add_recipes(app, action);

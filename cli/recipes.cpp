@@ -54,7 +54,8 @@ void add_recipes(CLI::App& root, Action& action) {
   show_command->add_flag("--resolved", arguments->resolved, "with includes and defaults filled in");
   show_command->add_option("--set", arguments->overrides, "section.key=value; implies --resolved")
       ->allow_extra_args(false);
-  show_command->callback([&action, arguments] { action = [arguments] { return show(*arguments); }; });
+  show_command->callback(
+      [&action, arguments] { action = [arguments] { return show(*arguments); }; });
 }
 
 }  // namespace obol::cli

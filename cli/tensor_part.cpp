@@ -1,10 +1,9 @@
 #include "cli/tensor_part.h"
 
-#include <dlfcn.h>
-
 #include <cstring>
 #include <filesystem>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
@@ -17,8 +16,8 @@ namespace {
 const TensorPart* load() {
   namespace fs = std::filesystem;
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  const fs::path object = program.parent_path().parent_path() / OBOL_LIBDIR / "obol" /
-                          "libobol_tensor.so";
+  const fs::path object =
+      program.parent_path().parent_path() / OBOL_LIBDIR / "obol" / "libobol_tensor.so";
   void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
     throw Error(fmt::format("LibTorch must load for this command, but did not: {}", dlerror()));
@@ -26,7 +25,8 @@ const TensorPart* load() {
   const auto entry = reinterpret_cast<Entry>(dlsym(handle, kTensorPartSymbol));
   const TensorPart* part = entry == nullptr ? nullptr : entry();
   if (part == nullptr || std::strcmp(part->version, version()) != 0)
-    throw Error(violation(object.string(), fmt::format("from the same build as {}", program.string()),
+    throw Error(violation(object.string(),
+                          fmt::format("from the same build as {}", program.string()),
                           "from another"));
   return part;
 }

@@ -1,6 +1,7 @@
 # What Obol needs, what it can do without, and what was found. Nothing is downloaded.
 #
-# OBOL_TORCH, OBOL_CUDA, OBOL_PNG, OBOL_JPEG, OBOL_OPENSSL: AUTO (on when found), ON, OFF.
+# OBOL_TORCH, OBOL_CUDA, OBOL_PNG, OBOL_JPEG, OBOL_OPENSSL, OBOL_TESTS: AUTO (on when what they
+# need is found), ON, OFF.
 # OBOL_HEADERS: a folder of header-only libraries packed by scripts/pack-headers, for machines
 # where they cannot be installed.
 
@@ -8,7 +9,7 @@ set(OBOL_HEADERS "${PROJECT_SOURCE_DIR}/third_party/include" CACHE PATH
     "Header-only libraries packed by scripts/pack-headers")
 set(OBOL_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=")
 
-foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL)
+foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL TESTS)
   set(OBOL_${part} AUTO CACHE STRING "AUTO, ON or OFF")
 endforeach()
 
@@ -33,6 +34,8 @@ find_package(JPEG QUIET)
 obol_decide(JPEG JPEG_FOUND)
 find_package(OpenSSL 1.1.1 QUIET COMPONENTS Crypto)
 obol_decide(OPENSSL OpenSSL_FOUND)
+find_package(GTest QUIET)
+obol_decide(TESTS GTest_FOUND)
 
 # Header-only libraries, installed or packed. fmt is used header-only everywhere, so that it cannot
 # clash with a copy inside LibTorch.
@@ -73,10 +76,11 @@ if(NOT OBOL_TORCH STREQUAL "OFF")
 endif()
 obol_decide(TORCH TORCH_FOUND)
 
-# Warnings and sanitizers for our own code, not for those who use the library.
+# Warnings and sanitizers for our own code, not for those who use the library. GCC 12 raises false
+# alarms of -Wrestrict where strings are concatenated (GCC bug 105651).
 add_library(obol_warnings INTERFACE)
 target_compile_options(obol_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wno-missing-field-initializers>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wno-missing-field-initializers;-Wno-restrict>)
 if(OBOL_SANITIZE)
   add_compile_options(-fsanitize=${OBOL_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
@@ -88,7 +92,7 @@ target_compile_definitions(obol_warnings INTERFACE
 
 function(obol_print_summary)
   message(STATUS "Obol ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
-  foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL)
+  foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL TESTS)
     if(OBOL_HAS_${part})
       message(STATUS "  ${part}: yes")
     else()

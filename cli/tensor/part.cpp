@@ -1,10 +1,10 @@
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
+
+#include <torch/torch.h>
 
 #include "cli/tensor/gpu.h"
 #include "cli/tensor_part.h"

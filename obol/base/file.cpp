@@ -1,9 +1,5 @@
 #include "obol/base/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -11,7 +7,10 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "obol/base/random.h"
 
@@ -56,7 +55,9 @@ void Bytes::read_exactly(std::uint64_t offset, std::span<std::byte> out,
 }
 
 FileBytes::FileBytes(const Path& path)
-    : name_(path.string()), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : name_(path.string()),
+      // Without O_NONBLOCK, a pipe that nobody writes to would never open.
+      descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (descriptor_ < 0) fail("read", path, errno);
   struct stat status {};
   const int error = fstat(descriptor_, &status) != 0 ? errno : 0;
@@ -75,8 +76,8 @@ std::size_t FileBytes::read_at(std::uint64_t offset, std::span<std::byte> out) c
   out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size_ - offset)));
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t count = pread(descriptor_, out.data() + done, out.size() - done,
-                                static_cast<off_t>(offset + done));
+    const ssize_t count =
+        pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail("read", name_, errno);
     if (count == 0) break;
@@ -159,7 +160,12 @@ void write_file(const Path& path, std::string_view text) {
 AtomicFolder::AtomicFolder(Path path)
     : path_(without_trailing_slash(path)), aside_(aside_of(path_)) {
   std::error_code ignored;
-  if (fs::exists(path_, ignored) && !fs::is_empty(path_, ignored))
+  if (path_.filename() == "." || path_.filename() == "..")  // cannot be renamed to
+    throw DataError(violation(path_.string(), "a new or empty folder given by its name", "not"));
+  const bool exists = fs::exists(path_, ignored);
+  if (exists && !fs::is_directory(path_, ignored))
+    throw DataError(violation(path_.string(), "a new or empty folder", "a file"));
+  if (exists && !fs::is_empty(path_, ignored))
     throw DataError(violation(path_.string(), "a new or empty folder", "not empty"));
   std::error_code error;
   if (!path_.parent_path().empty()) fs::create_directories(path_.parent_path(), error);
@@ -180,7 +186,10 @@ void AtomicFolder::commit() {
 }
 
 TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (fs::temp_directory_path() / "obol-XXXXXX").string();
+  std::error_code error;
+  const Path folder = fs::temp_directory_path(error);
+  if (error) fail("find", "a folder for temporary files", error.value());
+  std::string pattern = (folder / "obol-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) fail("make a folder like", pattern, errno);
   path_ = pattern;
 }

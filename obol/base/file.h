@@ -30,7 +30,7 @@ class Bytes {
   // Reads up to out.size() bytes at `offset`; fewer only at the end.
   virtual std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
 
-  // Reads exactly out.size() bytes or throws DataError: "NAME is cut off: WHAT needs ...".
+  // Reads exactly out.size() bytes or throws DataError: "WHAT must have ... bytes at offset ...".
   void read_exactly(std::uint64_t offset, std::span<std::byte> out, std::string_view what) const;
 };
 

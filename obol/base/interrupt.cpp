@@ -11,7 +11,8 @@ volatile std::sig_atomic_t signal_seen = 0;
 
 extern "C" void remember_signal(int signal) {
   signal_seen = signal;
-  std::signal(signal, SIG_DFL);  // the second one is not asked for politely
+  std::signal(SIGINT, SIG_DFL);  // the second one is not asked for politely
+  std::signal(SIGTERM, SIG_DFL);
 }
 
 }  // namespace

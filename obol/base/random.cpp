@@ -1,8 +1,6 @@
 #include "obol/base/random.h"
 
-#include <pthread.h>
-#include <sys/random.h>
-
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -11,6 +9,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <pthread.h>
+#include <sys/random.h>
 
 #include "obol/base/error.h"
 
@@ -88,7 +88,9 @@ SecureBits::result_type SecureBits::operator()() {
   return std::exchange(buffer_[used_++], 0);
 }
 
-void SecureBits::fill(std::span<std::uint64_t> words) { secure_fill(std::as_writable_bytes(words)); }
+void SecureBits::fill(std::span<std::uint64_t> words) {
+  secure_fill(std::as_writable_bytes(words));
+}
 
 std::string SecureBits::provenance() const {
 #if OBOL_HAS_OPENSSL

@@ -88,7 +88,8 @@ std::string human_bytes(std::uint64_t bytes) {
 }
 
 std::string human_seconds(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) return "?";
+  constexpr double kLongest = 1e15;  // beyond it a count of seconds says nothing
+  if (!(seconds >= 0 && seconds <= kLongest)) return "?";
   if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);

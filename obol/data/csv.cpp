@@ -1,4 +1,6 @@
 // CSV of pixels: one record a line, whole numbers 0..255 or fractions, a label column or none.
+#include "obol/data/csv.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -8,7 +10,6 @@
 
 #include "obol/base/interrupt.h"
 #include "obol/base/text.h"
-#include "obol/data/csv.h"
 #include "obol/data/pixels.h"
 
 namespace obol::data {
@@ -46,9 +47,7 @@ class LineReader {
     return !line.empty();
   }
 
-  [[nodiscard]] std::string where() const {
-    return fmt::format("{}:{}", stream_.name(), number_);
-  }
+  [[nodiscard]] std::string where() const { return fmt::format("{}:{}", stream_.name(), number_); }
 
  private:
   Stream& stream_;
@@ -70,6 +69,22 @@ std::optional<std::size_t> named_column(const std::vector<std::string>& header,
   return std::nullopt;
 }
 
+std::optional<float> parse_cell(std::string_view cell) {
+  cell = trim(cell);
+  float value = 0;
+  const auto [stop, status] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (status != std::errc{} || stop != cell.data() + cell.size()) return std::nullopt;
+  return value;
+}
+
+// No number at all, or a column for labels among numbered ones. A line with one odd cell is not a
+// header but a mistake.
+bool is_header_line(const std::vector<std::string>& cells) {
+  return named_column(cells, "label") || named_column(cells, "class") ||
+         std::none_of(cells.begin(), cells.end(),
+                      [](const std::string& cell) { return parse_cell(cell).has_value(); });
+}
+
 // A column that the user named; else one called label or class; else, with no header, the first if
 // the rest is a square.
 Columns find_columns(const std::vector<std::string>& first, bool is_header,
@@ -79,7 +94,8 @@ Columns find_columns(const std::vector<std::string>& first, bool is_header,
   if (wanted) {
     if (is_header) columns.label = named_column(first, *wanted);
     const auto number = parse_integer(*wanted);
-    if (!columns.label && number && *number >= 0 && static_cast<std::size_t>(*number) < first.size())
+    if (!columns.label && number && *number >= 0 &&
+        static_cast<std::size_t>(*number) < first.size())
       columns.label = static_cast<std::size_t>(*number);
     if (!columns.label)
       throw InvalidArgument(violation("the label column", "one that the file has", *wanted, where));
@@ -94,14 +110,6 @@ Columns find_columns(const std::vector<std::string>& first, bool is_header,
   const bool all_is_square = shape_of_flat(first.size()).height > 1;
   if (rest_is_square && !all_is_square) columns.label = 0;
   return columns;
-}
-
-std::optional<float> parse_cell(std::string_view cell) {
-  cell = trim(cell);
-  float value = 0;
-  const auto [stop, status] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (status != std::errc{} || stop != cell.data() + cell.size()) return std::nullopt;
-  return value;
 }
 
 // Keeps whole numbers 0..255 as bytes, a quarter of the memory, for as long as there is nothing
@@ -121,7 +129,10 @@ class Collector {
   }
   Pixels finish(const std::optional<ValueRange>& range, std::size_t per_record,
                 const std::string& where) {
-    if (floats_.empty() && !range) return std::move(bytes_);
+    // Zeros and ones alone are black and white, as they are in other formats.
+    const bool is_binary =
+        std::none_of(bytes_.begin(), bytes_.end(), [](std::uint8_t b) { return b > 1; });
+    if (floats_.empty() && !range && !is_binary) return std::move(bytes_);
     if (floats_.empty()) floats_.assign(bytes_.begin(), bytes_.end());
     return to_pixels(std::move(floats_), range, per_record, where);
   }
@@ -172,8 +183,7 @@ Dataset read_csv(const Bytes& bytes, const ReadOptions& options) {
     check_interrupt();
     const std::vector<std::string> cells = split(line, ',');
     if (columns.count == 0) {
-      const bool is_header = std::none_of(cells.begin(), cells.end(),
-                                          [](const std::string& c) { return parse_cell(c); });
+      const bool is_header = is_header_line(cells);
       columns = find_columns(cells, is_header, options.label_column, lines.where());
       if (columns.count == (columns.label ? 1U : 0U))
         throw DataError(violation("a CSV line", "one with pixels", "without any", lines.where()));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
+#include "obol/base/text.h"
 
 namespace obol::data {
 
@@ -17,6 +18,15 @@ std::string to_string(const ImageShape& shape) {
 std::int64_t Dataset::count() const {
   const auto size = std::visit([](const auto& p) { return p.size(); }, pixels);
   return shape.pixels() == 0 ? 0 : static_cast<std::int64_t>(size) / shape.pixels();
+}
+
+void sort_class_names(std::vector<std::string>& names) {
+  const bool are_numbers = std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return parse_integer(name).has_value();
+  });
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return are_numbers ? *parse_integer(a) < *parse_integer(b) : a < b;
+  });
 }
 
 std::vector<std::string> numbered_classes(const std::vector<std::int32_t>& labels) {
@@ -63,11 +73,11 @@ std::vector<std::uint8_t> record_bytes(const Dataset& data, std::int64_t index) 
     std::copy_n(whole->begin() + start, size, bytes.begin());
   } else {
     const auto& real = std::get<std::vector<float>>(data.pixels);
-    std::transform(real.begin() + start, real.begin() + start + data.shape.pixels(), bytes.begin(),
-                   [](float p) {
-                     return static_cast<std::uint8_t>(
-                         std::lround(std::clamp(p, 0.0F, 1.0F) * 255.0F));
-                   });
+    std::transform(
+        real.begin() + start, real.begin() + start + data.shape.pixels(), bytes.begin(),
+        [](float p) {
+          return static_cast<std::uint8_t>(std::lround(std::clamp(p, 0.0F, 1.0F) * 255.0F));
+        });
   }
   return bytes;
 }
@@ -75,7 +85,7 @@ std::vector<std::uint8_t> record_bytes(const Dataset& data, std::int64_t index) 
 void check_consistent(const Dataset& data, const std::string& where) {
   const std::int64_t count = data.count();
   if (count == 0) throw DataError(violation("the number of records", "at least 1", 0, where));
-  if (!data.is_labelled()) return;
+  if (!data.is_labelled() && data.labels.empty()) return;
   if (static_cast<std::int64_t>(data.labels.size()) != count)
     throw DataError(violation("the number of labels",
                               fmt::format("{}, the number of images", count), data.labels.size(),

@@ -45,9 +45,13 @@ struct Dataset {
   [[nodiscard]] std::int64_t num_classes() const noexcept {
     return static_cast<std::int64_t>(class_names.size());
   }
-  [[nodiscard]] bool is_labelled() const noexcept { return !labels.empty(); }
+  // Not by the labels: an empty batch of labelled data is labelled.
+  [[nodiscard]] bool is_labelled() const noexcept { return !class_names.empty(); }
   [[nodiscard]] PublicFacts public_facts() const { return {shape, num_classes(), declared_size}; }
 };
+
+// Numbers by their size, anything else by the alphabet.
+void sort_class_names(std::vector<std::string>& names);
 
 // "0", "1", ... up to the largest label.
 std::vector<std::string> numbered_classes(const std::vector<std::int32_t>& labels);

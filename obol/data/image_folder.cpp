@@ -52,13 +52,13 @@ std::vector<Path> pictures_in(const Path& folder) {
 
 PictureList list_folder(const Path& folder) {
   PictureList list{.format = "image folder", .files = {}, .labels = {}, .class_names = {}};
-  for (const Path& entry : sorted_entries(folder)) {
-    if (!fs::is_directory(entry)) continue;
-    const auto files = pictures_in(entry);
-    list.labels.insert(list.labels.end(), files.size(),
-                       static_cast<std::int32_t>(list.class_names.size()));
+  for (const Path& entry : sorted_entries(folder))
+    if (fs::is_directory(entry)) list.class_names.push_back(entry.filename().string());
+  sort_class_names(list.class_names);
+  for (std::size_t k = 0; k < list.class_names.size(); ++k) {
+    const auto files = pictures_in(folder / list.class_names[k]);
+    list.labels.insert(list.labels.end(), files.size(), static_cast<std::int32_t>(k));
     list.files.insert(list.files.end(), files.begin(), files.end());
-    list.class_names.push_back(entry.filename().string());
   }
   const auto loose = pictures_in(folder);
   if (!loose.empty() && !list.files.empty())
@@ -108,10 +108,10 @@ class PictureReader final : public Reader {
       }
       if (picture.shape.channels == 1 && data.shape.channels == 3) spread_grey(picture);
       if (picture.shape != data.shape)
-        throw DataError(violation("every picture",
-                                  fmt::format("{} as the first is (or resized, --resize WxH)",
-                                              to_string(data.shape)),
-                                  to_string(picture.shape), file.string()));
+        throw DataError(violation(
+            "every picture",
+            fmt::format("{} as the first is (or resized, --resize WxH)", to_string(data.shape)),
+            to_string(picture.shape), file.string()));
       pixels.insert(pixels.end(), picture.pixels.begin(), picture.pixels.end());
       progress.advance(1);
     }
@@ -138,7 +138,7 @@ class PictureReader final : public Reader {
 
   [[nodiscard]] Picture load(const Path& file) const {
     Picture picture = decode(FileBytes(file), options_.limits);
-    if (options_.crop) picture = centre_crop(picture, *options_.crop);
+    if (options_.crop) picture = centre_crop(picture, *options_.crop, file.string());
     if (options_.resize) picture = resize(picture, *options_.resize);
     return picture;
   }
@@ -170,12 +170,12 @@ std::map<std::string, std::int32_t> read_attribute(const Path& file, const std::
   for (std::size_t i = 2; i < lines.size(); ++i) {
     const std::vector<std::string> fields = words(lines[i]);
     if (fields.empty()) continue;
-    const bool is_valid = fields.size() == names.size() + 1 &&
-                          (fields[column] == "1" || fields[column] == "-1");
+    const bool is_valid =
+        fields.size() == names.size() + 1 && (fields[column] == "1" || fields[column] == "-1");
     if (!is_valid)
-      throw DataError(violation("an attribute line",
-                                fmt::format("a file name and {} values of 1 or -1", names.size()),
-                                lines[i].substr(0, 60), fmt::format("{}:{}", file.string(), i + 1)));
+      throw DataError(violation(
+          "an attribute line", fmt::format("a file name and {} values of 1 or -1", names.size()),
+          lines[i].substr(0, 60), fmt::format("{}:{}", file.string(), i + 1)));
     labels[fields[0]] = fields[column] == "1" ? 1 : 0;
   }
   return labels;
@@ -193,7 +193,8 @@ std::map<std::string, Split> read_partition(const Path& file) {
     const auto found = fields.size() == 2 ? splits.find(fields[1]) : splits.end();
     if (found == splits.end())
       throw DataError(violation("a partition line", "a file name and 0, 1 or 2",
-                                lines[i].substr(0, 60), fmt::format("{}:{}", file.string(), i + 1)));
+                                lines[i].substr(0, 60),
+                                fmt::format("{}:{}", file.string(), i + 1)));
     partition[fields[0]] = found->second;
   }
   return partition;
@@ -235,8 +236,8 @@ std::unique_ptr<Reader> open_celeba(const Path& folder, const ReadOptions& optio
     list.labels.push_back(label->second);
   }
   if (list.files.empty())
-    throw DataError(violation("the split", "one with pictures", to_string(options.split),
-                              images.string()));
+    throw DataError(
+        violation("the split", "one with pictures", to_string(options.split), images.string()));
   // The faces are 178 wide and 218 high; the paper's 32x32 comes from the centred square.
   ReadOptions prepared = options;
   if (!prepared.crop) {

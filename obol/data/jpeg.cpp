@@ -99,13 +99,14 @@ Picture decode_jpeg(std::span<const std::byte> content, const std::string& name,
   Decoder decoder;
   Picture picture;
   switch (run(decoder, content, limits, picture)) {
-    case Outcome::kDone: return picture;
+    case Outcome::kDone:
+      return picture;
     case Outcome::kTooLarge:
-      throw DataError(violation("the size of a JPEG picture", "what its file can hold",
-                                fmt::format("{}x{}", decoder.jpeg.image_width,
-                                            decoder.jpeg.image_height),
-                                name));
-    case Outcome::kDamaged: break;
+      throw DataError(violation(
+          "the size of a JPEG picture", "what its file can hold",
+          fmt::format("{}x{}", decoder.jpeg.image_width, decoder.jpeg.image_height), name));
+    case Outcome::kDamaged:
+      break;
   }
   throw DataError(fmt::format("a JPEG picture must be whole, but libjpeg says: {} ({})",
                               decoder.message.data(), name));

@@ -113,7 +113,8 @@ class DictParser {
   void parse_type(const std::string& type, NpyHeader& header) const {
     static const std::vector<std::string> kKnown = {"b1", "i1", "i2", "i4", "i8", "u1",
                                                     "u2", "u4", "u8", "f4", "f8"};
-    const bool is_known = type.size() == 3 && std::string_view("<>|=").find(type[0]) != std::string::npos &&
+    const bool is_known = type.size() == 3 &&
+                          std::string_view("<>|=").find(type[0]) != std::string::npos &&
                           std::find(kKnown.begin(), kKnown.end(), type.substr(1)) != kKnown.end();
     if (!is_known)
       throw DataError(violation("the element type of an NPY array",
@@ -162,10 +163,9 @@ void convert(Stream& stream, const NpyHeader& header, std::vector<T>& values) {
     for (std::size_t i = 0; i < count; ++i) {
       const Raw raw = load<Raw>(chunk.data() + i * sizeof(Raw), header.is_big_endian);
       if (!fits<T>(raw))
-        throw DataError(violation(fmt::format("value {}", done + i),
-                                  fmt::format("a whole number of {} bytes", sizeof(T)), raw,
-                                  fmt::format("{}, offset {}", stream.name(),
-                                              start + i * sizeof(Raw))));
+        throw DataError(violation(
+            fmt::format("value {}", done + i), fmt::format("a whole number of {} bytes", sizeof(T)),
+            raw, fmt::format("{}, offset {}", stream.name(), start + i * sizeof(Raw))));
       values[done + i] = static_cast<T>(raw);
     }
     done += count;
@@ -229,7 +229,8 @@ NpyHeader read_npy_header(Stream& stream) {
   std::array<std::byte, 8> start{};
   stream.read_exactly(start, "the NPY magic number");
   if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0)
-    throw DataError(violation("an NPY array", "begun by \\x93NUMPY", "begun otherwise", stream.name()));
+    throw DataError(
+        violation("an NPY array", "begun by \\x93NUMPY", "begun otherwise", stream.name()));
   const int version = std::to_integer<int>(start[6]);
   if (version < 1 || version > 3)
     throw DataError(violation("the NPY version", "1, 2 or 3", version, stream.where()));
@@ -279,8 +280,8 @@ std::string npy_header(const std::vector<std::int64_t>& shape) {
   return text + dict;
 }
 
-#define OBOL_INSTANTIATE(T)                                                                       \
-  template std::vector<T> read_npy_values<T>(Stream&, const NpyHeader&, const ReadLimits&);       \
+#define OBOL_INSTANTIATE(T)                                                                 \
+  template std::vector<T> read_npy_values<T>(Stream&, const NpyHeader&, const ReadLimits&); \
   template std::string npy_header<T>(const std::vector<std::int64_t>&);
 OBOL_INSTANTIATE(std::uint8_t)
 OBOL_INSTANTIATE(std::int32_t)

@@ -15,7 +15,7 @@
 namespace obol::data {
 
 struct NpyHeader {
-  char kind = 'u';          // b: truth values, i: signed, u: unsigned, f: real
+  char kind = 'u';  // b: truth values, i: signed, u: unsigned, f: real
   std::uint64_t item_size = 1;
   bool is_big_endian = false;
   bool is_fortran_order = false;

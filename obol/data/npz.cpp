@@ -31,7 +31,8 @@ Layout layout_of(const std::vector<std::uint64_t>& shape, const std::string& whe
   const auto side = [&](std::size_t d) { return static_cast<std::int64_t>(shape[d]); };
   if (shape.size() == 2) return {shape_of_flat(shape[1])};
   if (shape.size() == 3) return {{.channels = 1, .height = side(1), .width = side(2)}};
-  if (shape.size() == 4 && can_be_channels(shape[3]) && !can_be_channels(shape[1]))
+  // Last before second where both could be: that is how write_npz does it.
+  if (shape.size() == 4 && can_be_channels(shape[3]))
     return {{.channels = side(3), .height = side(1), .width = side(2)}, true};
   if (shape.size() == 4 && can_be_channels(shape[1]))
     return {{.channels = side(1), .height = side(2), .width = side(3)}};
@@ -83,9 +84,18 @@ std::vector<std::int32_t> read_labels(const Bytes& bytes, const ZipEntry& entry,
   constexpr std::int32_t kMostClasses = 1 << 16;
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (labels[i] < 0 || labels[i] >= kMostClasses)
-      throw DataError(violation(fmt::format("label {}", i), "from 0 to 65535", labels[i],
-                                stream->name()));
+      throw DataError(
+          violation(fmt::format("label {}", i), "from 0 to 65535", labels[i], stream->name()));
   return labels;
+}
+
+// Also where there are none at all, which would pass for unlabelled data.
+void check_label_count(const std::vector<std::int32_t>& labels, std::uint64_t num_images,
+                       const std::string& where) {
+  if (labels.size() != num_images)
+    throw DataError(violation("the number of labels",
+                              fmt::format("{}, the number of images", num_images), labels.size(),
+                              where));
 }
 
 Dataset read_images(Stream& stream, const ReadOptions& options) {
@@ -123,12 +133,11 @@ class NpzReader final : public Reader {
     Dataset only_labels;
     if (arrays.labels) only_labels.labels = read_labels(bytes_, *arrays.labels, options_.limits);
     only_labels.class_names = numbered_classes(only_labels.labels);
-    if (arrays.labels && only_labels.labels.size() != header.shape[0])
-      throw DataError(violation("the number of labels",
-                                fmt::format("{}, the number of images", header.shape[0]),
-                                only_labels.labels.size(), bytes_.name()));
+    if (arrays.labels) check_label_count(only_labels.labels, header.shape[0], bytes_.name());
+    const Layout layout = layout_of(header.shape, stream->name());
+    claimed_bytes(header.shape, header.item_size, *stream, options_.limits);
     return {.format = fmt::format("NPZ ({})", header.type_name()),
-            .shape = layout_of(header.shape, stream->name()).shape,
+            .shape = layout.shape,
             .count = static_cast<std::int64_t>(header.shape[0]),
             .class_names = only_labels.class_names,
             .class_counts = class_counts(only_labels)};
@@ -150,8 +159,10 @@ class NpyReader final : public Reader {
     const NpyHeader header = read_npy_header(*stream);
     if (header.shape.empty())
       throw DataError(violation("the images", "an array", "one number", stream->name()));
+    const Layout layout = layout_of(header.shape, stream->name());
+    claimed_bytes(header.shape, header.item_size, *stream, options_.limits);
     return {.format = fmt::format("NPY ({})", header.type_name()),
-            .shape = layout_of(header.shape, stream->name()).shape,
+            .shape = layout.shape,
             .count = static_cast<std::int64_t>(header.shape[0]),
             .class_names = {},
             .class_counts = {}};
@@ -175,6 +186,7 @@ Dataset read_npz(const Bytes& bytes, const ReadOptions& options) {
   Dataset data = read_images(*stream, options);
   if (arrays.labels) {
     data.labels = read_labels(bytes, *arrays.labels, options.limits);
+    check_label_count(data.labels, static_cast<std::uint64_t>(data.declared_size), bytes.name());
     data.class_names = numbered_classes(data.labels);
   }
   return data;
@@ -197,7 +209,8 @@ void write_npz(const Dataset& data, const Path& path) {
             if (data.shape.channels == 1) {
               sink(std::as_bytes(record));
             } else {
-              const auto out = interleaved(std::vector<T>(record.begin(), record.end()), data.shape);
+              const auto out =
+                  interleaved(std::vector<T>(record.begin(), record.end()), data.shape);
               sink(std::as_bytes(std::span(out)));
             }
           }

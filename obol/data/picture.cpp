@@ -45,12 +45,12 @@ std::vector<Taps> area_or_linear(std::int64_t from, std::int64_t to) {
       const double high = std::min(static_cast<double>(i + 1) * scale, static_cast<double>(from));
       taps.first = static_cast<std::int64_t>(low);
       for (std::int64_t j = taps.first; static_cast<double>(j) < high - 1e-9; ++j)
-        taps.weights.push_back((std::min(high, static_cast<double>(j + 1)) -
-                                std::max(low, static_cast<double>(j))) /
-                               (high - low));
+        taps.weights.push_back(
+            (std::min(high, static_cast<double>(j + 1)) - std::max(low, static_cast<double>(j))) /
+            (high - low));
     } else {  // between the two nearest cell centres
-      const double centre =
-          std::clamp((static_cast<double>(i) + 0.5) * scale - 0.5, 0.0, static_cast<double>(from - 1));
+      const double centre = std::clamp((static_cast<double>(i) + 0.5) * scale - 0.5, 0.0,
+                                       static_cast<double>(from - 1));
       taps.first = std::min(static_cast<std::int64_t>(centre), std::max<std::int64_t>(from - 2, 0));
       const double share = centre - static_cast<double>(taps.first);
       taps.weights = {1.0 - share};
@@ -102,7 +102,8 @@ class Resizer {
 };
 
 template <class T>
-std::vector<T> resize_planes(const std::vector<T>& in, const ImageShape& shape, const ImageSize& to) {
+std::vector<T> resize_planes(const std::vector<T>& in, const ImageShape& shape,
+                             const ImageSize& to) {
   const auto area_in = static_cast<std::size_t>(shape.height * shape.width);
   const auto area_out = static_cast<std::size_t>(to.height * to.width);
   std::vector<T> out(in.size() / area_in * area_out);
@@ -137,10 +138,11 @@ void write_png(const Picture& picture, const Path& path) {
   file.commit();
 }
 
-Picture centre_crop(const Picture& picture, std::int64_t side) {
+Picture centre_crop(const Picture& picture, std::int64_t side, const std::string& where) {
   const ImageShape& shape = picture.shape;
-  if (side < 1 || side > std::min(shape.width, shape.height))
-    throw DataError(violation("the crop", fmt::format("between 1 and {}", std::min(shape.width, shape.height)), side));
+  const std::int64_t largest = std::min(shape.width, shape.height);
+  if (side < 1 || side > largest)
+    throw DataError(violation("the crop", fmt::format("between 1 and {}", largest), side, where));
   Picture cropped{{.channels = shape.channels, .height = side, .width = side}, {}};
   const std::int64_t left = (shape.width - side) / 2;
   const std::int64_t top = (shape.height - side) / 2;

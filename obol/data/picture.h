@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "obol/base/file.h"
@@ -26,7 +27,8 @@ ImageShape decode_shape(const Bytes& bytes, const ReadLimits& limits = {});
 
 void write_png(const Picture& picture, const Path& path);
 
-Picture centre_crop(const Picture& picture, std::int64_t side);
+// `where` names the picture in the message about a side that does not fit.
+Picture centre_crop(const Picture& picture, std::int64_t side, const std::string& where = {});
 
 // Averages over areas where it shrinks, interpolates where it grows.
 Picture resize(const Picture& picture, const ImageSize& size);

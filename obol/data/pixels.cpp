@@ -28,7 +28,9 @@ Pixels to_pixels(std::vector<float> values, const std::optional<ValueRange>& ran
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] < low || values[i] > high)
         refuse(i, per_record, fmt::format("between {} and {}", low, high), values[i], where);
-      values[i] = std::clamp((values[i] - low) / (high - low), 0.0F, 1.0F);
+      // In doubles: as floats the two ends may be the same.
+      const double share = (values[i] - range->low) / (range->high - range->low);
+      values[i] = static_cast<float>(std::clamp(share, 0.0, 1.0));
     }
     return values;
   }

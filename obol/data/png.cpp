@@ -33,6 +33,8 @@ Picture decode_png(std::span<const std::byte> content, const std::string& name,
   PngImage image;
   if (png_image_begin_read_from_memory(&image, content.data(), content.size()) == 0)
     refuse(image, name);
+  // Without this libpng takes 16-bit samples for linear light and brightens them.
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   const bool is_colour = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   const std::uint64_t size = std::uint64_t{image.width} * image.height * (is_colour ? 3 : 1);
   // One inflated byte holds at most eight one-bit pixels, which become three channels each.
@@ -50,7 +52,8 @@ Picture decode_png(std::span<const std::byte> content, const std::string& name,
   return picture;
 }
 
-std::vector<std::byte> encode_png(const std::vector<std::uint8_t>& pixels, const ImageShape& shape) {
+std::vector<std::byte> encode_png(const std::vector<std::uint8_t>& pixels,
+                                  const ImageShape& shape) {
   PngImage image;
   image.width = static_cast<png_uint_32>(shape.width);
   image.height = static_cast<png_uint_32>(shape.height);

@@ -63,7 +63,8 @@ class Private {
   }
 
   // Door 1.
-  [[nodiscard]] const T& release(const barrier::Key& /*proof*/) const { return value_; }
+  [[nodiscard]] const T& release(const barrier::Key& /*proof*/) const& { return value_; }
+  const T& release(const barrier::Key&) && = delete;  // would dangle
 
   // Door 2.
   template <class Function>
@@ -73,12 +74,13 @@ class Private {
   }
 
   // Door 3.
-  [[nodiscard]] Declassified<T> declassify(std::string reason, DisclosureLog& log) const {
+  [[nodiscard]] Declassified<T> declassify(std::string reason, DisclosureLog& log) const& {
     if (reason.empty())
       throw InvalidArgument(violation("the reason to declassify", "given", "empty"));
     log.record(reason);
     return {value_, std::move(reason)};
   }
+  Declassified<T> declassify(std::string, DisclosureLog&) && = delete;  // would dangle
 
  private:
   T value_;

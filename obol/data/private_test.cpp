@@ -1,1 +1,183 @@
+#include "obol/data/private.h"
+
+#include <fstream>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <type_traits>
+
 #include <gtest/gtest.h>
+
+#include "obol/base/random.h"
+#include "obol/data/dataset.h"
+#include "obol/data/sampler.h"
+#include "obol/data/testing.h"
+
+namespace obol {
+
+namespace barrier {
+// Stands in for the barriers' key, whose definition no other code sees.
+class Key {};
+}  // namespace barrier
+
+namespace data {
+namespace {
+
+using testing::counting_bytes;
+using testing::KeptReasons;
+using testing::opened;
+using testing::says;
+using testing::usage_refusal;
+
+template <class A>
+concept Comparable = requires(const A& a) { a == a; };
+template <class A>
+concept Ordered = requires(const A& a) { a < a; };
+template <class A>
+concept Streamable = requires(std::ostream& out, const A& a) { out << a; };
+template <class A>
+concept Dereferenceable = requires(const A& a) { *a; };
+template <class A>
+concept HasArrow = requires(const A& a) { a.operator->(); };
+template <class A>
+concept HasFacts = requires(const A& a) { a.facts(); };
+template <class A>
+concept ReleasedWithoutKey = requires(const A& a) { a.release(); };
+template <class A>
+concept DeclassifiedWithoutReason = requires(const A& a, KeptReasons& log) { a.declassify(log); };
+template <class A>
+concept DeclassifiedWithoutLog = requires(const A& a) { a.declassify("why"); };
+
+template <class A>
+concept DeclassifiedFromTemporary =
+    requires(KeptReasons& log) { std::declval<A>().declassify("why", log); };
+
+using PrivateNumber = Private<double>;
+static_assert(!DeclassifiedFromTemporary<PrivateNumber>, "what it hands out would dangle");
+static_assert(DeclassifiedFromTemporary<const PrivateNumber&>);
+static_assert(!std::is_convertible_v<PrivateNumber, double>);
+static_assert(!std::is_constructible_v<double, PrivateNumber>, "not even when asked for");
+static_assert(!std::is_constructible_v<bool, PrivateNumber>, "a truth value is a disclosure too");
+static_assert(!std::is_convertible_v<double, PrivateNumber>, "private only where written down");
+static_assert(!std::is_default_constructible_v<PrivateNumber>);
+static_assert(!Comparable<PrivateNumber> && !Ordered<PrivateNumber>);
+static_assert(!std::equality_comparable_with<PrivateNumber, double>);
+static_assert(!Streamable<PrivateNumber>);
+static_assert(!Dereferenceable<PrivateNumber> && !HasArrow<PrivateNumber>);
+static_assert(!HasFacts<PrivateNumber>, "a type that declares nothing public has no facts");
+static_assert(HasFacts<Private<Dataset>>);
+static_assert(!ReleasedWithoutKey<PrivateNumber>);
+static_assert(!DeclassifiedWithoutReason<PrivateNumber> && !DeclassifiedWithoutLog<PrivateNumber>);
+static_assert(!std::is_convertible_v<Private<Dataset>, Dataset>);
+// The checks above can tell: the type inside has what Private hides.
+static_assert(Comparable<double> && Ordered<double> && Streamable<double>);
+
+TEST(Private, MapsToAnotherPrivateValue) {
+  const Private<int> number(20);
+  const auto doubled = number.map([](const int& n) { return n * 2.5; });
+  static_assert(std::is_same_v<decltype(doubled), const Private<double>>);
+  EXPECT_EQ(opened(doubled), 50.0);
+}
+
+TEST(Private, MapsWithoutCopyingWhatItHolds) {
+  struct Counted {
+    explicit Counted(int* copies) : copies(copies) {}
+    Counted(const Counted& other) : copies(other.copies) { ++*copies; }
+    Counted(Counted&&) = default;
+    int* copies;
+  };
+  int copies = 0;
+  const Private<Counted> held{Counted(&copies)};
+  EXPECT_TRUE(opened(held.map([](const Counted&) { return true; })));
+  EXPECT_EQ(copies, 0);
+}
+
+TEST(Private, ReleasesToTheHolderOfAKey) {
+  const Private<int> number(7);
+  EXPECT_EQ(number.release(barrier::Key{}), 7);
+}
+
+TEST(Private, RecordsTheReasonWhenItIsDeclassified) {
+  KeptReasons log;
+  const Private<int> number(7);
+  const Declassified<int> open = number.declassify("accuracy on the training set", log);
+  EXPECT_EQ(open.value, 7);
+  EXPECT_EQ(open.reason, "accuracy on the training set");
+  EXPECT_EQ(log.reasons, std::vector<std::string>{"accuracy on the training set"});
+}
+
+TEST(Private, IsNotDeclassifiedWithoutAReason) {
+  KeptReasons log;
+  const Private<int> number(7);
+  EXPECT_TRUE(says(usage_refusal([&] { (void)number.declassify("", log); }), {"reason"}));
+  EXPECT_TRUE(log.reasons.empty());
+}
+
+TEST(Private, IsNotDeclassifiedWhenTheReasonCannotBeRecorded) {
+  struct FullLog final : DisclosureLog {
+    void record(std::string_view) override { throw DataError("the disk is full"); }
+  };
+  FullLog log;
+  const Private<int> number(7);
+  EXPECT_THROW((void)number.declassify("why", log), DataError);
+}
+
+TEST(PrivateDataset, ShowsShapeClassesAndDeclaredSize) {
+  const ImageShape shape{.channels = 3, .height = 4, .width = 5};
+  const Private<Dataset> data(counting_bytes(6, shape, 2));
+  const Dataset::PublicFacts facts = data.facts();
+  EXPECT_EQ(facts.shape, shape);
+  EXPECT_EQ(facts.num_classes, 2);
+  EXPECT_EQ(facts.declared_size, 6);
+}
+
+TEST(PrivateDataset, KeepsTheDeclaredSizeInAPoissonBatch) {
+  const Private<Dataset> data(counting_bytes(50, {.channels = 1, .height = 1, .width = 1}, 3));
+  SeededBits bits(5);
+  for (const double rate : {0.0, 0.2}) {
+    const Private<Dataset> batch = poisson_sample(data, rate, bits);
+    EXPECT_LT(opened(batch).count(), 50);
+    EXPECT_EQ(batch.facts().declared_size, 50);
+    EXPECT_EQ(batch.facts().num_classes, 3);
+    EXPECT_EQ(batch.facts().shape, data.facts().shape);
+  }
+}
+
+// The header without its comments, so that prose does not count.
+std::string private_header_code() {
+  const std::string here = __FILE__;
+  std::ifstream file(here.substr(0, here.rfind('/')) + "/private.h");
+  EXPECT_TRUE(file.is_open());
+  std::string code;
+  for (std::string line; std::getline(file, line);) code += line.substr(0, line.find("//")) + '\n';
+  return code;
+}
+
+int occurrences(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(PrivateHeader, HandsTheValueOutThroughThreeDoorsOnly) {
+  const std::string code = private_header_code();
+  EXPECT_EQ(occurrences(code, "const& { return value_; }"), 1) << "door 1, release";
+  EXPECT_EQ(occurrences(code, "(function)(value_)"), 1) << "door 2, map";
+  EXPECT_EQ(occurrences(code, "return {value_, std::move(reason)};"), 1) << "door 3, declassify";
+  EXPECT_EQ(occurrences(code, ": value_(std::move(value))"), 1) << "how it gets in";
+  EXPECT_EQ(occurrences(code, "return value_.public_facts();"), 1) << "what is public";
+  EXPECT_EQ(occurrences(code, "T value_;"), 1) << "where it is kept";
+  EXPECT_EQ(occurrences(code, "value_"), 6) << "nothing else may touch it";
+}
+
+TEST(PrivateHeader, HasNoFriendsAndNoConversions) {
+  const std::string code = private_header_code();
+  EXPECT_EQ(occurrences(code, "friend"), 0);
+  EXPECT_EQ(occurrences(code, "operator"), 0);
+  EXPECT_EQ(occurrences(code, "protected"), 0);
+  EXPECT_EQ(occurrences(code, "reinterpret_cast"), 0);
+}
+
+}  // namespace
+}  // namespace data
+}  // namespace obol

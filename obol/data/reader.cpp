@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -33,8 +34,9 @@ std::unique_ptr<Reader> open_reader(const std::string& path, const ReadOptions& 
   if (!fs::exists(path)) {
     std::vector<std::string> names;
     for (const KnownDataset& known : catalogue()) names.push_back(known.name);
-    throw DataError(violation("the data", "a file, a folder or a name from 'obol data list'", path) +
-                    did_you_mean(path, names));
+    throw DataError(
+        violation("the data", "a file, a folder or a name from 'obol data list'", path) +
+        did_you_mean(path, names));
   }
   if (fs::is_directory(path)) {
     if (fs::is_directory(Path(path) / "img_align_celeba")) return open_celeba(path, options);
@@ -49,6 +51,24 @@ std::unique_ptr<Reader> open_reader(const std::string& path, const ReadOptions& 
     return open_idx(path, options);
   throw DataError(violation("the data", "an IDX, .npz, .npy or .csv file, or a folder",
                             "of another kind", path));
+}
+
+// Gives all users the same classes: who has no dogs still calls the cats by the same number.
+void align_classes(std::vector<UserData>& users) {
+  std::set<std::string> all;
+  for (const UserData& user : users)
+    all.insert(user.data.class_names.begin(), user.data.class_names.end());
+  std::vector<std::string> names(all.begin(), all.end());
+  sort_class_names(names);
+  for (UserData& user : users) {
+    if (!user.data.is_labelled()) continue;
+    std::vector<std::int32_t> number;
+    for (const std::string& name : user.data.class_names)
+      number.push_back(
+          static_cast<std::int32_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+    for (std::int32_t& label : user.data.labels) label = number[static_cast<std::size_t>(label)];
+    user.data.class_names = names;
+  }
 }
 
 const std::vector<std::string>& known_class_names(const std::string& path) {
@@ -132,13 +152,19 @@ std::vector<UserData> read_users(const Path& folder, const ReadOptions& options)
   std::sort(entries.begin(), entries.end());
   std::vector<UserData> users;
   for (const Path& entry : entries) {
-    users.push_back({entry.stem().string(), read(entry.string(), options)});
+    // A folder's name has no ending to leave out: "carol.1" and "carol.2" are two users.
+    const Path name = fs::is_directory(entry) ? entry.filename() : entry.stem();
+    users.push_back({name.string(), read(entry.string(), options)});
     if (users.back().data.shape != users.front().data.shape)
       throw DataError(violation("every user's pictures", to_string(users.front().data.shape),
                                 to_string(users.back().data.shape), entry.string()));
   }
   if (users.empty())
     throw DataError(violation(folder.string(), "a folder with a file or folder per user", "empty"));
+  for (std::size_t i = 1; i < users.size(); ++i)
+    if (users[i].user == users[i - 1].user)
+      throw DataError(violation("a user's name", "used once", users[i].user, folder.string()));
+  align_classes(users);
   return users;
 }
 

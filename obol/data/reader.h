@@ -1,8 +1,8 @@
 // Reading data sets of any supported layout.
 //
 //   Dataset train = data::read("mnist");                                  // from the catalogue
-//   Dataset test  = data::read("photos/", {.split = Split::kTest});       // photos/test/CLASS/*.png
-//   Description d = data::describe("x.npz");                              // headers and labels only
+//   Dataset test  = data::read("photos/", {.split = Split::kTest});       //
+//   photos/test/CLASS/*.png Description d = data::describe("x.npz"); // headers and labels only
 //   auto [train, test] = data::open("mnist");                             // train is Private
 //
 // A path is a name from the catalogue, an IDX file (its labels beside it) or a folder of them, an
@@ -42,11 +42,11 @@ ValueRange parse_value_range(const std::string& text);  // "LOW,HIGH"
 
 struct ReadOptions {
   Split split = Split::kTrain;
-  std::optional<ImageSize> resize;         // area averaging down, linear up
-  std::optional<ValueRange> range;         // of the numbers in NPZ, NPY, CSV, if not 0..1 or 0..255
-  std::optional<std::int64_t> crop;        // pictures: side of the centred square
-  std::optional<std::string> attribute;    // CelebA: the attribute that is the label
-  std::optional<std::string> label_column; // CSV: a name, a number from 0, or "none"
+  std::optional<ImageSize> resize;       // area averaging down, linear up
+  std::optional<ValueRange> range;       // of the numbers in NPZ, NPY, CSV, if not 0..1 or 0..255
+  std::optional<std::int64_t> crop;      // pictures: side of the centred square
+  std::optional<std::string> attribute;  // CelebA: the attribute that is the label
+  std::optional<std::string> label_column;  // CSV: a name, a number from 0, or "none"
   ReadLimits limits;
 };
 

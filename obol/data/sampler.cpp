@@ -34,17 +34,16 @@ std::vector<std::int64_t> poisson_indices(std::int64_t population, double rate, 
 }
 
 Private<Dataset> poisson_sample(const Private<Dataset>& data, double rate, RandomBits& bits) {
-  return data.map([&](const Dataset& all) {
-    return select(all, poisson_indices(all.count(), rate, bits));
-  });
+  return data.map(
+      [&](const Dataset& all) { return select(all, poisson_indices(all.count(), rate, bits)); });
 }
 
 std::vector<std::vector<std::int64_t>> shard_indices(std::int64_t population, std::int64_t count,
                                                      RandomBits& bits) {
   if (count < 1 || count > population)
-    throw InvalidArgument(violation(
-        "the number of shards", fmt::format("between 1 and {}, the number of records", population),
-        count));
+    throw InvalidArgument(
+        violation("the number of shards",
+                  fmt::format("between 1 and {}, the number of records", population), count));
   std::vector<std::int64_t> order(static_cast<std::size_t>(population));
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[bits.below(i)]);
@@ -59,7 +58,9 @@ std::vector<Private<Dataset>> disjoint_shards(const Private<Dataset>& data, std:
   std::vector<Private<Dataset>> shards;
   for (const auto& indices : shard_indices(data.facts().declared_size, count, bits))
     shards.push_back(data.map([&](const Dataset& all) {
-      Dataset shard = select(all, indices);
+      // A batch holds fewer records than it declares.
+      const auto there = std::lower_bound(indices.begin(), indices.end(), all.count());
+      Dataset shard = select(all, {indices.begin(), there});
       shard.declared_size = static_cast<std::int64_t>(indices.size());
       return shard;
     }));

@@ -1,7 +1,5 @@
 #include "obol/data/stream.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 namespace obol::data {
 namespace {
@@ -122,8 +121,8 @@ void Stream::read_exactly(std::span<std::byte> out, std::string_view what) {
   while (done < out.size()) {
     const std::size_t count = read(out.subspan(done));
     if (count == 0)
-      throw DataError(fmt::format("{} must have {} bytes at offset {}, but ends after {} ({})", what,
-                                  out.size(), start, done, name_));
+      throw DataError(fmt::format("{} must have {} bytes at offset {}, but ends after {} ({})",
+                                  what, out.size(), start, done, name_));
     done += count;
   }
 }
@@ -149,11 +148,13 @@ std::unique_ptr<Stream> inflate_stream(const Bytes& bytes, std::uint64_t begin, 
 
 std::unique_ptr<Stream> open_stream(const Bytes& bytes, const ReadLimits& limits) {
   std::array<std::byte, 2> magic{};
-  const bool is_gzip = bytes.read_at(0, magic) == 2 && magic[0] == std::byte{0x1f} &&
-                       magic[1] == std::byte{0x8b};
-  return is_gzip
-             ? inflate_stream(bytes, 0, bytes.size(), Wrapping::kGzip, limits, bytes.name())
-             : plain_stream(bytes, 0, bytes.size(), bytes.name());
+  const bool is_gzip =
+      bytes.read_at(0, magic) == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
+  if (!is_gzip && bytes.size() > limits.max_bytes)
+    throw DataError(violation(bytes.name(), fmt::format("at most {} bytes long", limits.max_bytes),
+                              bytes.size()));
+  return is_gzip ? inflate_stream(bytes, 0, bytes.size(), Wrapping::kGzip, limits, bytes.name())
+                 : plain_stream(bytes, 0, bytes.size(), bytes.name());
 }
 
 std::size_t claimed_bytes(std::span<const std::uint64_t> factors, std::uint64_t item_size,

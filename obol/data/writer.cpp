@@ -30,22 +30,32 @@ std::string folder_name(const std::string& class_name, std::size_t index) {
   return name.empty() || name.starts_with('.') ? fmt::format("class_{}", index) : name;
 }
 
+// One folder per class, also where two names became the same.
+std::vector<std::string> folder_names(const std::vector<std::string>& class_names) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < class_names.size(); ++i) {
+    std::string name = folder_name(class_names[i], i);
+    while (std::find(names.begin(), names.end(), name) != names.end())
+      name += fmt::format("_{}", i);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 void write_pngs(const Dataset& data, const Path& folder) {
   if (data.shape.channels != 1 && data.shape.channels != 3)
     throw DataError(violation("the number of channels", "1 or 3 in PNG", data.shape.channels));
   AtomicFolder out(folder);
-  std::vector<std::string> folders;
-  for (std::size_t i = 0; i < data.class_names.size(); ++i) {
-    folders.push_back(folder_name(data.class_names[i], i));
-    fs::create_directory(out.inside() / folders.back());
-  }
+  const std::vector<std::string> folders = folder_names(data.class_names);
+  for (const std::string& name : folders) fs::create_directory(out.inside() / name);
   Progress progress("writing", data.count(), "pictures");
   for (std::int64_t i = 0; i < data.count(); ++i) {
     check_interrupt();
-    const Path inner = data.is_labelled()
-                           ? out.inside() / folders[static_cast<std::size_t>(
-                                                data.labels[static_cast<std::size_t>(i)])]
-                           : out.inside();
+    const Path inner =
+        data.is_labelled()
+            ? out.inside() /
+                  folders[static_cast<std::size_t>(data.labels[static_cast<std::size_t>(i)])]
+            : out.inside();
     write_png({data.shape, record_bytes(data, i)}, inner / fmt::format("{:06}.png", i));
     progress.advance(1);
   }
@@ -75,11 +85,11 @@ std::vector<std::vector<std::int64_t>> grid_rows(const Dataset& data, const Grid
   }
   std::vector<std::int64_t> all(static_cast<std::size_t>(data.count()));
   std::iota(all.begin(), all.end(), 0);
-  const auto chosen =
-      draw(std::move(all), columns * static_cast<std::size_t>(options.rows), bits);
+  const auto chosen = draw(std::move(all), columns * static_cast<std::size_t>(options.rows), bits);
   for (std::size_t i = 0; i < chosen.size(); i += columns)
-    rows.emplace_back(chosen.begin() + static_cast<std::ptrdiff_t>(i),
-                      chosen.begin() + static_cast<std::ptrdiff_t>(std::min(i + columns, chosen.size())));
+    rows.emplace_back(
+        chosen.begin() + static_cast<std::ptrdiff_t>(i),
+        chosen.begin() + static_cast<std::ptrdiff_t>(std::min(i + columns, chosen.size())));
   return rows;
 }
 
@@ -94,9 +104,12 @@ std::optional<Format> format_of_path(const std::string& path) {
 
 void write(const Dataset& data, const std::string& path, Format format) {
   switch (format) {
-    case Format::kNpz: return write_npz(data, path);
-    case Format::kIdx: return write_idx(data, folder_part(path));
-    case Format::kPng: return write_pngs(data, folder_part(path));
+    case Format::kNpz:
+      return write_npz(data, path);
+    case Format::kIdx:
+      return write_idx(data, folder_part(path));
+    case Format::kPng:
+      return write_pngs(data, folder_part(path));
   }
 }
 
@@ -125,8 +138,7 @@ Picture sample_grid(const Dataset& data, const GridOptions& options, RandomBits&
           for (std::int64_t x = 0; x < data.shape.width * scale; ++x) {
             const std::int64_t from =
                 (c * data.shape.height + y / scale) * data.shape.width + x / scale;
-            const std::int64_t to =
-                (c * grid.shape.height + top + y) * grid.shape.width + left + x;
+            const std::int64_t to = (c * grid.shape.height + top + y) * grid.shape.width + left + x;
             grid.pixels[static_cast<std::size_t>(to)] = record[static_cast<std::size_t>(from)];
           }
     }

@@ -1,7 +1,5 @@
 #include "obol/data/zip.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include "obol/base/text.h"
 
@@ -30,14 +29,17 @@ class FieldReader {
   FieldReader(std::span<const std::byte> bytes, std::string where)
       : bytes_(bytes), where_(std::move(where)) {}
   std::uint64_t take(std::size_t size) {
-    if (size > bytes_.size()) throw DataError(violation("a ZIP header", "whole", "cut off", where_));
+    if (size > bytes_.size())
+      throw DataError(violation("a ZIP header", "whole", "cut off", where_));
     std::uint64_t value = 0;
-    for (std::size_t i = size; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes_[i]);
+    for (std::size_t i = size; i-- > 0;)
+      value = value << 8 | std::to_integer<std::uint64_t>(bytes_[i]);
     bytes_ = bytes_.subspan(size);
     return value;
   }
   std::span<const std::byte> take_bytes(std::size_t size) {
-    if (size > bytes_.size()) throw DataError(violation("a ZIP header", "whole", "cut off", where_));
+    if (size > bytes_.size())
+      throw DataError(violation("a ZIP header", "whole", "cut off", where_));
     const auto taken = bytes_.first(size);
     bytes_ = bytes_.subspan(size);
     return taken;
@@ -70,6 +72,8 @@ Directory find_directory(const Bytes& bytes) {
     Directory directory{.entries = field.take(2)};
     directory.size = field.take(4);
     directory.offset = field.take(4);
+    // The comment reaches to the end, or these four bytes only look like the end record.
+    if (field.take(2) != tail.size() - at - kEndSize) continue;
     constexpr std::size_t kLocatorSize = 20;
     const bool is_in64 =
         directory.entries == 0xffff || directory.size == kIn64 || directory.offset == kIn64;
@@ -115,14 +119,17 @@ void check_entry(const ZipEntry& entry, std::uint64_t flags, std::uint64_t metho
                       entry.name.find('\\') != std::string::npos ||
                       entry.name.find('\0') != std::string::npos ||
                       std::find(parts.begin(), parts.end(), "..") != parts.end();
-  if (leaves) throw DataError(violation("a ZIP entry's name", "inside the archive", entry.name, bytes.name()));
-  if ((flags & 1) != 0) throw DataError(violation("a ZIP entry", "unencrypted", "encrypted", where));
+  if (leaves)
+    throw DataError(
+        violation("a ZIP entry's name", "inside the archive", entry.name, bytes.name()));
+  if ((flags & 1) != 0)
+    throw DataError(violation("a ZIP entry", "unencrypted", "encrypted", where));
   if (method != 0 && method != 8)
     throw DataError(violation("a ZIP entry's method", "0 (stored) or 8 (deflated)", method, where));
   if (entry.local_header > bytes.size() || entry.packed_size > bytes.size() - entry.local_header)
-    throw DataError(violation("a ZIP entry", "inside the file",
-                              fmt::format("{} bytes at offset {}", entry.packed_size, entry.local_header),
-                              where));
+    throw DataError(violation(
+        "a ZIP entry", "inside the file",
+        fmt::format("{} bytes at offset {}", entry.packed_size, entry.local_header), where));
   if (!entry.is_deflated && entry.size != entry.packed_size)
     throw DataError(violation("a stored ZIP entry's size", fmt::format("{}", entry.packed_size),
                               entry.size, where));
@@ -144,6 +151,9 @@ class EntryStream final : public Stream {
     const std::size_t count = content_->read(out.first(wanted));
     crc_ = crc32_z(crc_, reinterpret_cast<const Bytef*>(out.data()), count);
     done_ += count;
+    if (count < wanted)
+      throw DataError(violation("a ZIP entry", fmt::format("{} bytes long", entry_.size),
+                                fmt::format("{} bytes long", done_), content_->where()));
     if (wanted > 0 && done_ == entry_.size && crc_ != entry_.crc)
       throw DataError(violation("the checksum of a ZIP entry", fmt::format("{:08x}", entry_.crc),
                                 fmt::format("{:08x}", crc_), content_->where()));
@@ -200,9 +210,9 @@ std::vector<ZipEntry> read_zip_directory(const Bytes& bytes) {
   const Directory directory = find_directory(bytes);
   if (directory.size > kLargestDirectory || directory.offset > bytes.size() ||
       directory.size > bytes.size() - directory.offset)
-    throw DataError(violation("the ZIP directory", "inside the file and at most 16 MiB",
-                              fmt::format("{} bytes at offset {}", directory.size, directory.offset),
-                              bytes.name()));
+    throw DataError(violation(
+        "the ZIP directory", "inside the file and at most 16 MiB",
+        fmt::format("{} bytes at offset {}", directory.size, directory.offset), bytes.name()));
   std::vector<std::byte> content(static_cast<std::size_t>(directory.size));
   bytes.read_exactly(directory.offset, content, "the ZIP directory");
   FieldReader field(content, bytes.name());
@@ -210,7 +220,8 @@ std::vector<ZipEntry> read_zip_directory(const Bytes& bytes) {
   std::set<std::string> names;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
     if (field.take(4) != kEntryMagic)
-      throw DataError(violation("a ZIP directory entry", "begun by PK\\1\\2", "begun otherwise", bytes.name()));
+      throw DataError(
+          violation("a ZIP directory entry", "begun by PK\\1\\2", "begun otherwise", bytes.name()));
     field.take(2 + 2);
     const std::uint64_t flags = field.take(2);
     const std::uint64_t method = field.take(2);
@@ -227,7 +238,8 @@ std::vector<ZipEntry> read_zip_directory(const Bytes& bytes) {
     const auto name = field.take_bytes(static_cast<std::size_t>(name_size));
     entry.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
     entry.is_deflated = method == 8;
-    read_sizes64(FieldReader(field.take_bytes(static_cast<std::size_t>(extra_size)), bytes.name()), entry);
+    read_sizes64(FieldReader(field.take_bytes(static_cast<std::size_t>(extra_size)), bytes.name()),
+                 entry);
     field.take_bytes(static_cast<std::size_t>(comment_size));
     check_entry(entry, flags, method, bytes);
     if (!names.insert(entry.name).second)
@@ -252,7 +264,8 @@ std::unique_ptr<Stream> open_zip_entry(const Bytes& bytes, const ZipEntry& entry
   const std::uint64_t start = entry.local_header + header.size() + name_size + field.take(2);
   if (start > bytes.size() || entry.packed_size > bytes.size() - start)
     throw DataError(violation("a ZIP entry", "inside the file",
-                              fmt::format("{} bytes at offset {}", entry.packed_size, start), name));
+                              fmt::format("{} bytes at offset {}", entry.packed_size, start),
+                              name));
   auto content = entry.is_deflated
                      ? inflate_stream(bytes, start, entry.packed_size, Wrapping::kRaw, limits, name)
                      : plain_stream(bytes, start, entry.packed_size, name);
@@ -263,6 +276,7 @@ void ZipWriter::add(const std::string& name, const std::function<void(const Sink
   ZipEntry entry{.name = name, .local_header = file_.written()};
   uLong crc = 0;
   content([&](std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;  // zlib takes a null pointer as a wish to start again
     crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
     entry.size += bytes.size();
   });

@@ -1,8 +1,8 @@
 #include "obol/recipe/recipe.h"
 
 #include <algorithm>
-#include <functional>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,18 +51,19 @@ std::vector<std::string> included_names(const Value& value) {
   for (const Value& item : list == nullptr ? Array{value} : *list) {
     const auto* text = std::get_if<std::string>(&item.content);
     if (text == nullptr)
-      throw InvalidArgument(violation("include", "a file name or a list of them", kind_of(item),
-                                      item.where));
+      throw InvalidArgument(
+          violation("include", "a file name or a list of them", kind_of(item), item.where));
     names.push_back(*text);
   }
   return names;
 }
 
 Table load_table(const Path& path, std::vector<Path> above) {
-  const Path canonical = std::filesystem::weakly_canonical(path);
+  std::error_code ignored;  // what cannot be resolved cannot be read either, and is refused there
+  const Path canonical = std::filesystem::weakly_canonical(path, ignored);
   if (std::find(above.begin(), above.end(), canonical) != above.end())
-    throw InvalidArgument(fmt::format("include must not lead back to the same file, but {} does",
-                                      path.string()));
+    throw InvalidArgument(
+        fmt::format("include must not lead back to the same file, but {} does", path.string()));
   if (above.size() >= kDeepestInclude)
     throw InvalidArgument(violation("include", fmt::format("at most {} deep", kDeepestInclude),
                                     "deeper", path.string()));
@@ -72,9 +73,9 @@ Table load_table(const Path& path, std::vector<Path> above) {
   if (auto include = table.extract("include"); !include.empty()) {
     for (const std::string& name : included_names(include.mapped())) {
       const Path other = path.parent_path() / name;
-      if (!std::filesystem::exists(other))
-        throw InvalidArgument(violation("include", "an existing file", other.string(),
-                                        include.mapped().where));
+      if (!std::filesystem::exists(other, ignored))
+        throw InvalidArgument(
+            violation("include", "an existing file", other.string(), include.mapped().where));
       overlay(merged, load_table(other, above));
     }
   }
@@ -91,12 +92,15 @@ void apply_override(Table& root, const std::string& text) {
   Value value = parse_value(std::string(trim(std::string_view(text).substr(equals + 1))), where);
   Table* table = &root;
   std::vector<std::string> keys = split(path, '.');
+  if (keys.size() > kDeepestKey)
+    throw InvalidArgument(
+        violation("a key of --set", fmt::format("at most {} parts long", kDeepestKey), "longer"));
   for (std::size_t i = 0; i + 1 < keys.size(); ++i) {
     Value& next = table->try_emplace(keys[i], Value{Table{}, where}).first->second;
     table = std::get_if<Table>(&next.content);
     if (table == nullptr)
-      throw InvalidArgument(fmt::format("{} must be a section, but is {} ({})", keys[i],
-                                        kind_of(next), next.where));
+      throw InvalidArgument(
+          fmt::format("{} must be a section, but is {} ({})", keys[i], kind_of(next), next.where));
   }
   table->insert_or_assign(keys.back(), std::move(value));
 }
@@ -151,9 +155,10 @@ class Recipe::Reader final : public Fields {
     if (const Value* found = find(key)) {
       const auto* given = std::get_if<std::string>(&found->content);
       if (given == nullptr) refuse(key, "text", *found);
-      const bool known = choices.empty() ||
-                         std::find(choices.begin(), choices.end(), *given) != choices.end();
-      if (!known) refuse(key, "one of " + join(choices, ", "), *found, did_you_mean(*given, choices));
+      const bool known =
+          choices.empty() || std::find(choices.begin(), choices.end(), *given) != choices.end();
+      if (!known)
+        refuse(key, "one of " + join(choices, ", "), *found, did_you_mean(*given, choices));
       value = *given;
     }
     if (value) note(key, write_text(*value));
@@ -178,13 +183,19 @@ class Recipe::Reader final : public Fields {
 
   [[noreturn]] void refuse(std::string_view key, std::string_view requirement, const Value& found,
                            std::string_view hint = {}) const {
-    throw InvalidArgument(violation(full_key(section_name_, key), requirement, written(found),
-                                    found.where) +
-                          std::string(hint));
+    throw InvalidArgument(
+        violation(full_key(section_name_, key), requirement, written(found), found.where) +
+        std::string(hint));
   }
 
   void note(std::string_view key, std::string_view value) {
-    section_.text += fmt::format("{} = {}\n", key, value);
+    auto& values = section_.values;
+    const auto at = std::find_if(values.begin(), values.end(),
+                                 [&](const auto& held) { return held.first == key; });
+    if (at == values.end())
+      values.emplace_back(key, value);
+    else
+      at->second = value;
   }
 
   const Table* table_;
@@ -217,18 +228,23 @@ const Table* Recipe::find_section(const std::string& section) const {
     if (at == table->end()) return nullptr;
     table = std::get_if<Table>(&at->second.content);
     if (table == nullptr)
-      throw InvalidArgument(
-          violation(section, "a section", written(at->second), at->second.where));
+      throw InvalidArgument(violation(section, "a section", written(at->second), at->second.where));
   }
   return table;
 }
 
-void Recipe::read_fields(const std::string& section,
-                         const std::function<void(Fields&)>& describe) {
-  Section read;
-  Reader reader(find_section(section), section, read);
+void Recipe::read_fields(const std::string& section, const std::function<void(Fields&)>& describe) {
+  const Table* table = find_section(section);
+  // One section may be read by several structs, and still is written once.
+  auto at = std::find_if(sections_.begin(), sections_.end(),
+                         [&](const auto& read) { return read.first == section; });
+  Section read = at == sections_.end() ? Section{} : at->second;
+  Reader reader(table, section, read);
   describe(reader);
-  sections_.emplace_back(section, std::move(read));
+  if (at == sections_.end())
+    sections_.emplace_back(section, std::move(read));
+  else
+    at->second = std::move(read);
 }
 
 void Recipe::finish(const std::string& section) const {
@@ -243,10 +259,10 @@ void Recipe::finish(const std::string& section) const {
     }
     for (const auto& [key, value] : table) {
       if (std::find(valid.begin(), valid.end(), key) == valid.end())
-        throw InvalidArgument(fmt::format("{} must be a key that this recipe can have, but is not "
-                                          "({}){}",
-                                          full_key(path, key), value.where,
-                                          did_you_mean(key, valid)));
+        throw InvalidArgument(
+            fmt::format("{} must be a key that this recipe can have, but is not "
+                        "({}){}",
+                        full_key(path, key), value.where, did_you_mean(key, valid)));
       if (const auto* inner = std::get_if<Table>(&value.content))
         check(*inner, full_key(path, key));
     }
@@ -255,12 +271,17 @@ void Recipe::finish(const std::string& section) const {
 }
 
 std::string Recipe::resolved() const {
+  const auto lines = [](const Section& section) {
+    std::string text;
+    for (const auto& [key, value] : section.values) text += fmt::format("{} = {}\n", key, value);
+    return text;
+  };
   std::string text;
   for (const auto& [name, section] : sections_)  // the top of the file comes before any section
-    if (name.empty()) text += section.text;
+    if (name.empty()) text += lines(section);
   for (const auto& [name, section] : sections_) {
-    if (name.empty() || section.text.empty()) continue;
-    text += fmt::format("{}[{}]\n{}", text.empty() ? "" : "\n", name, section.text);
+    if (name.empty() || section.values.empty()) continue;
+    text += fmt::format("{}[{}]\n{}", text.empty() ? "" : "\n", name, lines(section));
   }
   return text;
 }

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -59,7 +60,7 @@ class Recipe {
   // What one read() asked for: the keys it knows and the values in force.
   struct Section {
     std::vector<std::string> keys;
-    std::string text;
+    std::vector<std::pair<std::string, std::string>> values;  // as written in TOML
   };
   class Reader;
 

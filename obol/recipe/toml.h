@@ -1,6 +1,7 @@
 // TOML text to values that know their line, and back. The only place that knows the TOML library.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 namespace obol::recipe {
 
 inline constexpr std::uint64_t kLargestRecipe = std::uint64_t{1} << 20;
+
+// The most parts a key may have ("a.b" has two).
+inline constexpr std::size_t kDeepestKey = 16;
 
 Table parse_toml(std::string_view text, const std::string& name);
 

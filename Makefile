@@ -1,0 +1,49 @@
+# Thin: each target is a few commands that could be typed.
+.DEFAULT_GOAL := build
+.PHONY: build configure demo pack-headers test test-all fuzz lint format bench clean
+
+RELEASE := build/release
+CTEST := ctest --test-dir $(RELEASE) --output-on-failure -j 2
+
+build: configure  ## release build; the program is build/release/bin/obol
+	@cmake --build --preset release --target obol
+
+configure:
+	@scripts/install-deps build
+	@mkdir -p build
+	@cmake --preset release > $(RELEASE).log 2>&1 || { cat $(RELEASE).log; exit 1; }
+
+demo: build  ## from nothing to pictures
+	@scripts/demo
+
+test:  ## build and run the fast tests
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory configure
+	@cmake --build --preset release
+	@$(CTEST) -LE long
+
+test-all: test fuzz  ## the long ones too
+	@$(CTEST) -L long --no-tests=ignore
+
+fuzz:  ## 100,000 mutated files per reader, under the address sanitizer
+	@scripts/install-deps test
+	@cmake --preset asan > /dev/null
+	@cmake --build --preset asan --target mutate
+	@ctest --test-dir build/asan --output-on-failure -j 2 -L fuzz
+
+lint:  ## format and clang-tidy, every finding an error
+	@scripts/install-deps lint test
+	@scripts/lint
+
+pack-headers:  ## header-only libraries for a machine where nothing can be installed
+	@scripts/pack-headers
+
+format:
+	@git ls-files -- '*.h' '*.cpp' '*.cu' ':!tests/lint' | xargs clang-format-16 -i
+
+bench:
+	@$(MAKE) --no-print-directory build
+	@bench/run
+
+clean:
+	rm -rf build demo

@@ -1,0 +1,50 @@
+"""What the end-to-end tests share: the program, and data to feed it."""
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import unittest
+
+OBOL = os.environ["OBOL"]
+SOURCE = pathlib.Path(os.environ["SOURCE"])
+
+
+def obol(*arguments, **options):
+    return subprocess.run([OBOL, *map(str, arguments)], text=True, capture_output=True, timeout=120,
+                          **options)
+
+
+class InFolder(unittest.TestCase):
+    """Each test runs in an empty folder, with an empty data folder."""
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.folder = pathlib.Path(self._folder.name)
+        previous = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, previous)
+        os.environ["OBOL_DATA"] = str(self.folder / "cache")
+
+    def succeeds(self, *arguments, **options):
+        result = obol(*arguments, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def fails(self, code, *arguments, **options):
+        """Exits with `code` and says why in exactly one line."""
+        result = obol(*arguments, **options)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertRegex(result.stderr, r"\Aobol: error: [^\n]+\n\Z")
+        return result.stderr
+
+
+def write_idx(folder, images, labels):
+    """images: a list of equally long bytes of square pictures."""
+    side = int(len(images[0]) ** 0.5)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "images-idx3-ubyte").write_bytes(
+        struct.pack(">IIII", 0x803, len(images), side, side) + b"".join(images))
+    (folder / "labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, len(labels)) + bytes(labels))
+    return folder

@@ -1,0 +1,143 @@
+#include "tests/fuzz/targets.h"
+
+#include <cstring>
+
+#include <zlib.h>
+
+#include "obol/base/error.h"
+#include "obol/data/csv.h"
+#include "obol/data/idx.h"
+#include "obol/data/npy.h"
+#include "obol/data/npz.h"
+#include "obol/data/picture.h"
+#include "obol/recipe/recipe.h"
+
+namespace obol::fuzz {
+namespace {
+
+using Input = std::span<const std::byte>;
+
+constexpr data::ReadLimits kLimits{.max_bytes = std::uint64_t{4} << 20};
+
+void read_idx(Input input) {
+  const MemoryBytes bytes("fuzz", input);
+  try {
+    const data::Dataset images = data::read_idx_images(bytes, kLimits);
+    data::check_consistent(images, "fuzz");
+  } catch (const Error&) {  // it may be a file of labels
+    data::read_idx_labels(bytes, kLimits);
+  }
+}
+
+void read_npy(Input input) {
+  const MemoryBytes bytes("fuzz", input);
+  for (int wanted = 0; wanted < 3; ++wanted) {
+    const auto stream = data::open_stream(bytes, kLimits);
+    const data::NpyHeader header = data::read_npy_header(*stream);
+    if (wanted == 0) data::read_npy_values<double>(*stream, header, kLimits);
+    if (wanted == 1) data::read_npy_values<float>(*stream, header, kLimits);
+    if (wanted == 2) data::read_npy_values<std::int32_t>(*stream, header, kLimits);
+  }
+}
+
+void read_npz(Input input) {
+  data::ReadOptions options;
+  options.limits = kLimits;
+  const data::Dataset data = data::read_npz(MemoryBytes("fuzz", input), options);
+  data::check_consistent(data, "fuzz");
+}
+
+void read_picture(Input input) { data::decode(MemoryBytes("fuzz", input), kLimits); }
+
+void read_csv(Input input) {
+  data::ReadOptions options;
+  options.limits = kLimits;
+  data::check_consistent(data::read_csv(MemoryBytes("fuzz", input), options), "fuzz");
+}
+
+struct Options {
+  double number = 1;
+  std::int64_t whole = 2;
+  std::string text = "a";
+  bool flag = false;
+  void describe(recipe::Fields& fields) {
+    fields.number("number", number, recipe::positive(), "");
+    fields.integer("whole", whole, recipe::between(0, 9), "");
+    fields.text("text", text, {"a", "b"}, "");
+    fields.flag("flag", flag, "");
+  }
+};
+
+void read_toml(Input input) {
+  const std::string_view text(reinterpret_cast<const char*>(input.data()), input.size());
+  auto recipe = recipe::Recipe::parse(text, "fuzz.toml");
+  recipe.read<recipe::Heading>("");
+  recipe.read<Options>("section");
+  recipe.finish();
+  // What was accepted must survive being written and read again.
+  auto again = recipe::Recipe::parse(recipe.resolved(), "again.toml");
+  again.read<recipe::Heading>("");
+  again.read<Options>("section");
+  if (again.resolved() != recipe.resolved()) throw std::logic_error("a recipe changed on the way");
+}
+
+void keep(std::vector<std::byte>& /*file*/) {}
+
+// Every chunk of a PNG file ends in a checksum of its type and content.
+void repair_png(std::vector<std::byte>& file) {
+  constexpr std::size_t kSignature = 8;
+  constexpr std::size_t kAround = 12;  // length, type, checksum
+  const auto number = [&](std::size_t at) {
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < 4; ++i)
+      value = value << 8 | std::to_integer<std::uint32_t>(file[at + i]);
+    return value;
+  };
+  for (std::size_t at = kSignature; at + kAround <= file.size();) {
+    const std::size_t length = number(at);
+    if (length > file.size() - at - kAround) return;
+    const auto* content = reinterpret_cast<const Bytef*>(file.data() + at + 4);
+    const uLong sum = crc32_z(0, content, length + 4);
+    for (std::size_t i = 0; i < 4; ++i)
+      file[at + length + 8 + i] = static_cast<std::byte>(sum >> (24 - 8 * i));
+    at += length + kAround;
+  }
+}
+
+// Packs the file, so that what was mutated is what the packed file holds.
+void wrap_gzip(std::vector<std::byte>& file) {
+  z_stream zlib{};
+  constexpr int kGzipBits = 15 + 16;
+  deflateInit2(&zlib, 1, Z_DEFLATED, kGzipBits, 8, Z_DEFAULT_STRATEGY);
+  std::vector<std::byte> packed(deflateBound(&zlib, file.size()));
+  zlib.next_in = reinterpret_cast<Bytef*>(file.data());
+  zlib.avail_in = static_cast<uInt>(file.size());
+  zlib.next_out = reinterpret_cast<Bytef*>(packed.data());
+  zlib.avail_out = static_cast<uInt>(packed.size());
+  deflate(&zlib, Z_FINISH);
+  packed.resize(zlib.total_out);
+  deflateEnd(&zlib);
+  file = std::move(packed);
+}
+
+}  // namespace
+
+const std::vector<Target>& targets() {
+  static const std::vector<Target> kTargets = {
+      {"idx", read_idx, wrap_gzip},      {"npy", read_npy, wrap_gzip}, {"npz", read_npz, keep},
+      {"png", read_picture, repair_png}, {"jpeg", read_picture, keep}, {"csv", read_csv, wrap_gzip},
+      {"toml", read_toml, keep},
+  };
+  return kTargets;
+}
+
+bool accepts(const Target& target, Input input) {
+  try {
+    target.read(input);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace obol::fuzz
