@@ -1,21 +1,21 @@
 #include "obol/base/console.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <mutex>
 #include <utility>
 
+#include <unistd.h>
+
 #include "obol/base/text.h"
 
 namespace obol {
 namespace {
 
-constexpr double kQuietSeconds = 1.0;     // shorter work shows nothing
-constexpr double kRedrawSeconds = 0.1;    // on a terminal
-constexpr double kLineSeconds = 10.0;     // between plain lines
+constexpr double kQuietSeconds = 1.0;   // shorter work shows nothing
+constexpr double kRedrawSeconds = 0.1;  // on a terminal
+constexpr double kLineSeconds = 10.0;   // between plain lines
 constexpr std::string_view kEraseLine = "\r\033[K";
 
 struct Terminal {
@@ -36,10 +36,14 @@ void write_stderr(std::string_view text) {
 
 std::string_view prefix(LogLevel level) {
   switch (level) {
-    case LogLevel::kError: return "obol: error: ";
-    case LogLevel::kWarning: return "obol: warning: ";
-    case LogLevel::kInfo: return "obol: ";
-    case LogLevel::kDebug: return "obol: debug: ";
+    case LogLevel::kError:
+      return "obol: error: ";
+    case LogLevel::kWarning:
+      return "obol: warning: ";
+    case LogLevel::kInfo:
+      return "obol: ";
+    case LogLevel::kDebug:
+      return "obol: debug: ";
   }
   return "";
 }
@@ -122,7 +126,8 @@ std::string Progress::line(double elapsed) const {
   std::string text = label_ + ' ';
   if (total_ > 0) {
     constexpr int kBarWidth = 24;
-    const double share = std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);
+    const double share =
+        std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);
     const int filled = static_cast<int>(share * kBarWidth);
     if (backend_.is_terminal)
       text += '[' + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] ";

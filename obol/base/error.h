@@ -2,7 +2,8 @@
 //
 // Every message is one sentence in one shape: what must hold, what is, where it came from.
 //
-//   throw InvalidArgument(violation("noise_multiplier", "finite and positive", value, "mnist.toml:14"));
+//   throw InvalidArgument(violation("noise_multiplier", "finite and positive", value,
+//   "mnist.toml:14"));
 //   // noise_multiplier must be finite and positive, but is -1 (mnist.toml:14)
 #pragma once
 

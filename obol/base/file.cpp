@@ -30,6 +30,16 @@ Path aside_of(const Path& path) {
   return path.parent_path() / fmt::format(".{}.partial-{:016x}", path.filename().string(), bits());
 }
 
+// The file that a rename may replace: where a link leads, and never a device.
+Path replaceable(const Path& path) {
+  std::error_code error;
+  const Path target = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : path;
+  const fs::file_status status = fs::status(target, error);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw DataError(violation(path.string(), "a regular file or new", "something else"));
+  return target;
+}
+
 void synchronise_folder(const Path& folder) {
   const Path name = folder.empty() ? Path(".") : folder;
   const int descriptor = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -108,8 +118,8 @@ std::string read_text(const Path& path, std::uint64_t limit) {
   return {reinterpret_cast<const char*>(all.data()), all.size()};
 }
 
-AtomicFile::AtomicFile(Path path)
-    : path_(std::move(path)),
+AtomicFile::AtomicFile(const Path& path)
+    : path_(replaceable(path)),
       aside_(aside_of(path_)),
       descriptor_(open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) fail("write", path_, errno);
@@ -157,7 +167,7 @@ void write_file(const Path& path, std::string_view text) {
   file.commit();
 }
 
-AtomicFolder::AtomicFolder(Path path)
+AtomicFolder::AtomicFolder(const Path& path)
     : path_(without_trailing_slash(path)), aside_(aside_of(path_)) {
   std::error_code ignored;
   if (path_.filename() == "." || path_.filename() == "..")  // cannot be renamed to

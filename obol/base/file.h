@@ -70,7 +70,7 @@ std::string read_text(const Path& path, std::uint64_t limit);
 // A file written under a temporary name in the same folder, synchronised, then renamed.
 class AtomicFile {
  public:
-  explicit AtomicFile(Path path);
+  explicit AtomicFile(const Path& path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -97,7 +97,7 @@ void write_file(const Path& path, std::string_view text);
 // must be an empty folder.
 class AtomicFolder {
  public:
-  explicit AtomicFolder(Path path);
+  explicit AtomicFolder(const Path& path);
   ~AtomicFolder();
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;

@@ -337,14 +337,6 @@ TEST_F(AtomicFileTest, NamesAPathInAFolderThatMayNotBeWritten) {
   fs::permissions(folder(), static_cast<fs::perms>(0755));
 }
 
-TEST_F(AtomicFileTest, DoesNotReplaceAFolder) {
-  fs::create_directory(in("a"));
-  EXPECT_EQ(data_error_of([&] { write_file(in("a"), "x"); }),
-            "cannot write " + in("a").string() + ": Is a directory");
-  EXPECT_TRUE(fs::is_directory(in("a")));
-  EXPECT_EQ(names_in(folder()), std::set<std::string>{"a"});
-}
-
 // A limit on the size of files stands in for a full disk, in a process of its own.
 void write_under_limit(const Path& path, std::size_t size, std::size_t piece) {
   constexpr rlim_t kMost = 100'000;
@@ -424,6 +416,24 @@ TEST_F(AtomicFolderTest, RefusesAFileEvenWhereItIsEmpty) {
     EXPECT_EQ(data_error_of([&] { AtomicFolder{in("out")}; }),
               in("out").string() + " must be a new or empty folder, but is a file");
   }
+}
+
+TEST_F(AtomicFileTest, FollowsALinkInsteadOfReplacingIt) {
+  write_file(in("real"), "old");
+  fs::create_symlink("real", in("link"));
+  write_file(in("link"), "new");
+  EXPECT_TRUE(fs::is_symlink(in("link")));
+  EXPECT_EQ(read_text(in("real"), kNoLimit), "new");
+}
+
+TEST_F(AtomicFileTest, ReplacesNothingButRegularFiles) {
+  ASSERT_EQ(mkfifo(in("pipe").c_str(), 0600), 0);
+  fs::create_directory(in("folder"));
+  for (const char* name : {"pipe", "folder"})
+    EXPECT_EQ(data_error_of([&] { write_file(in(name), "x"); }),
+              in(name).string() + " must be a regular file or new, but is something else");
+  EXPECT_TRUE(fs::is_fifo(in("pipe")));
+  EXPECT_EQ(names_in(folder()), (std::set<std::string>{"folder", "pipe"}));
 }
 
 TEST_F(AtomicFolderTest, RefusesAFolderWithoutANameOfItsOwn) {

@@ -1,11 +1,11 @@
 #include "obol/base/process.h"
 
+#include <cerrno>
+
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 namespace obol {
 

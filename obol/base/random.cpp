@@ -26,9 +26,9 @@ namespace {
 std::atomic<std::uint64_t> fork_generation{0};
 
 void count_forks() {
-  static const int registered =
+  static const int kRegistered =
       pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1); });
-  if (registered != 0) throw Error("pthread_atfork must succeed, but ran out of memory");
+  if (kRegistered != 0) throw Error("pthread_atfork must succeed, but ran out of memory");
 }
 
 void wipe(void* data, std::size_t size) {
@@ -64,6 +64,7 @@ void secure_fill(std::span<std::byte> bytes) {
 }  // namespace
 
 std::uint64_t RandomBits::below(std::uint64_t bound) {
+  if (bound == 0) throw InvalidArgument(violation("the bound of a draw", "positive", bound));
   // Words under `threshold` (2^64 mod bound of them) would make small remainders more likely.
   const std::uint64_t threshold = -bound % bound;
   while (true) {

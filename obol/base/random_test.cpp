@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "obol/base/error.h"
+
 namespace obol {
 namespace {
 
@@ -264,6 +266,11 @@ TEST(Below, StaysBelowTheBound) {
        {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{1} << 32, kTop - 1,
         kTop, kTop + 1, 3 * (kTop / 2), ~std::uint64_t{0}})
     for (int i = 0; i < 1000; ++i) ASSERT_LT(bits.below(bound), bound);
+}
+
+TEST(Below, RefusesABoundOfZero) {
+  SeededBits bits(1);
+  EXPECT_THROW((void)bits.below(0), InvalidArgument);
 }
 
 TEST(Below, IsAlwaysZeroForOne) {

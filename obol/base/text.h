@@ -13,7 +13,8 @@
 namespace obol {
 
 // The candidate with the fewest edits to `word`, if it is close enough to be what was meant.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+std::optional<std::string> nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates);
 
 // ". Did you mean NEAREST?" to end a message with, or nothing.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);

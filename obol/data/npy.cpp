@@ -166,7 +166,8 @@ void convert(Stream& stream, const NpyHeader& header, std::vector<T>& values) {
         throw DataError(violation(
             fmt::format("value {}", done + i), fmt::format("a whole number of {} bytes", sizeof(T)),
             raw, fmt::format("{}, offset {}", stream.name(), start + i * sizeof(Raw))));
-      values[done + i] = static_cast<T>(raw);
+      // Widening a small number with its sign is what is meant here.
+      values[done + i] = static_cast<T>(raw);  // NOLINT(bugprone-signed-char-misuse)
     }
     done += count;
   }

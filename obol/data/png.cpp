@@ -38,7 +38,7 @@ Picture decode_png(std::span<const std::byte> content, const std::string& name,
   const bool is_colour = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   const std::uint64_t size = std::uint64_t{image.width} * image.height * (is_colour ? 3 : 1);
   // One inflated byte holds at most eight one-bit pixels, which become three channels each.
-  constexpr std::uint64_t kMostPerByte = 8 * 3;
+  constexpr std::uint64_t kMostPerByte = 24;
   if (size > limits.max_bytes || size / kMostPerByte > content.size() * kLargestDeflateRatio)
     throw DataError(violation("the size of a PNG picture", "what its file can hold",
                               fmt::format("{}x{}", image.width, image.height), name));

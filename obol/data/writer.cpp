@@ -93,6 +93,26 @@ std::vector<std::vector<std::int64_t>> grid_rows(const Dataset& data, const Grid
   return rows;
 }
 
+struct Corner {
+  std::int64_t top = 0;
+  std::int64_t left = 0;
+};
+
+// Copies a record into the grid, every pixel `scale` times in both directions.
+void paste(const std::vector<std::uint8_t>& record, const ImageShape& shape, std::int64_t scale,
+           const Corner& corner, Picture& grid) {
+  for (std::int64_t c = 0; c < grid.shape.channels; ++c) {
+    for (std::int64_t y = 0; y < shape.height * scale; ++y) {
+      const std::int64_t from = (c * shape.height + y / scale) * shape.width;
+      const std::int64_t to =
+          (c * grid.shape.height + corner.top + y) * grid.shape.width + corner.left;
+      for (std::int64_t x = 0; x < shape.width * scale; ++x)
+        grid.pixels[static_cast<std::size_t>(to + x)] =
+            record[static_cast<std::size_t>(from + x / scale)];
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<Format> format_of_path(const std::string& path) {
@@ -128,20 +148,13 @@ Picture sample_grid(const Dataset& data, const GridOptions& options, RandomBits&
                 .width = options.columns * cell_width + kGap},
                {}};
   grid.pixels.assign(static_cast<std::size_t>(grid.shape.pixels()), kPaper);
-  for (std::size_t r = 0; r < rows.size(); ++r)
-    for (std::size_t k = 0; k < rows[r].size(); ++k) {
-      const auto record = record_bytes(data, rows[r][k]);
-      const std::int64_t top = kGap + static_cast<std::int64_t>(r) * cell_height;
-      const std::int64_t left = kGap + static_cast<std::int64_t>(k) * cell_width;
-      for (std::int64_t c = 0; c < grid.shape.channels; ++c)
-        for (std::int64_t y = 0; y < data.shape.height * scale; ++y)
-          for (std::int64_t x = 0; x < data.shape.width * scale; ++x) {
-            const std::int64_t from =
-                (c * data.shape.height + y / scale) * data.shape.width + x / scale;
-            const std::int64_t to = (c * grid.shape.height + top + y) * grid.shape.width + left + x;
-            grid.pixels[static_cast<std::size_t>(to)] = record[static_cast<std::size_t>(from)];
-          }
-    }
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::size_t k = 0; k < rows[r].size(); ++k)
+      paste(record_bytes(data, rows[r][k]), data.shape, scale,
+            {.top = kGap + static_cast<std::int64_t>(r) * cell_height,
+             .left = kGap + static_cast<std::int64_t>(k) * cell_width},
+            grid);
+  }
   return grid;
 }
 

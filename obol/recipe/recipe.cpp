@@ -32,7 +32,7 @@ std::string written(const Value& value) {
 }
 
 // Moves `over` onto `base`; sections are merged, anything else is replaced.
-void overlay(Table& base, Table over) {
+void overlay(Table& base, Table&& over) {
   for (auto& [key, value] : over) {
     auto* section = std::get_if<Table>(&value.content);
     const auto old = base.find(key);

@@ -159,6 +159,8 @@ int run(const std::string& name, const Path& corpus, std::int64_t count, std::ui
 }  // namespace
 }  // namespace obol::fuzz
 
+// The sanitizers' own function, there only when they are.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 int main(int argc, char** argv) {
