@@ -157,7 +157,7 @@ TEST_F(FileBytesTest, NoticesThatAFileBecameShorter) {
 TEST_F(FileBytesTest, LeavesNoDescriptorOpen) {
   write_file(in("a"), "x");
   const std::size_t before = names_in("/proc/self/fd").size();
-  FileBytes{in("a")};
+  { const FileBytes closed_again(in("a")); }
   data_error_of([&] { FileBytes{folder()}; });
   data_error_of([&] { FileBytes{in("none")}; });
   EXPECT_EQ(names_in("/proc/self/fd").size(), before);

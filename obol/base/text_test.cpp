@@ -14,8 +14,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 const Words& datasets() {
-  static const Words names = {"mnist", "fashion-mnist", "cifar10"};
-  return names;
+  static const Words kNames = {"mnist", "fashion-mnist", "cifar10"};
+  return kNames;
 }
 
 TEST(Nearest, FindsAMisspeltName) {

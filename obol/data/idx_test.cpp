@@ -157,7 +157,7 @@ TEST(IdxImages, AreRefusedWithAFlippedByteInGzip) {
 }
 
 TEST(IdxFile, TakesItsLabelsFromTheFileBeside) {
-  for (const char* images : {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"})
+  for (const char* images : {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"}) {
     for (const char* labels : {"train-labels-idx1-ubyte", "train-labels-idx1-ubyte.gz"}) {
       const TemporaryFolder folder;
       const std::string image_bytes = idx({2, 2, 3}, kTwelve);
@@ -170,6 +170,7 @@ TEST(IdxFile, TakesItsLabelsFromTheFileBeside) {
       EXPECT_EQ(data.labels, (std::vector<std::int32_t>{3, 1})) << images << " " << labels;
       EXPECT_EQ(data.num_classes(), 4);
     }
+  }
 }
 
 TEST(IdxFile, InColourFindsItsLabelsToo) {

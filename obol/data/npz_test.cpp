@@ -257,9 +257,9 @@ TEST(Npz, DescribesNoClaimThatItsSizeBelies) {
 TEST(WriteNpz, IsReadBackTheSame) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "a.npz").string();
-  for (const std::int64_t channels : {1, 3})
-    for (const std::int64_t height : {1, 3, 4})
-      for (const std::int32_t num_classes : {0, 3})
+  for (const std::int64_t channels : {1, 3}) {
+    for (const std::int64_t height : {1, 3, 4}) {
+      for (const std::int32_t num_classes : {0, 3}) {
         for (const bool is_real : {false, true}) {
           const ImageShape shape{.channels = channels, .height = height, .width = 5};
           const Dataset data = is_real ? counting_floats(4, shape, num_classes)
@@ -272,6 +272,9 @@ TEST(WriteNpz, IsReadBackTheSame) {
           EXPECT_EQ(back.class_names, data.class_names);
           EXPECT_EQ(back.declared_size, 4);
         }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(Picture, IsRefusedUnlessPngOrJpeg) {
 #if OBOL_HAS_PNG
 
 TEST(Png, IsReadBackAsWritten) {
-  for (const std::int64_t channels : {1, 3})
+  for (const std::int64_t channels : {1, 3}) {
     for (const std::int64_t side : {1, 2, 17}) {
       const Picture picture = gradient({.channels = channels, .height = side, .width = side + 3});
       const TemporaryFolder folder;
@@ -61,6 +61,7 @@ TEST(Png, IsReadBackAsWritten) {
       EXPECT_EQ(back.pixels, picture.pixels);
       EXPECT_EQ(decode_shape(FileBytes(folder.path() / "a.png")), picture.shape);
     }
+  }
 }
 
 TEST(Png, OfOthersIsReadChannelsFirst) {
@@ -137,7 +138,7 @@ TEST(Png, WithAChangedByteIsRefusedOrTheSamePicture) {
   const Picture picture = gradient({.channels = 1, .height = 9, .width = 7});
   const std::string whole = png(picture);
   int num_refused = 0;
-  for (std::size_t at = 0; at < whole.size(); ++at)
+  for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const int mask : {0x01, 0x80, 0xff}) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ mask);
@@ -148,6 +149,7 @@ TEST(Png, WithAChangedByteIsRefusedOrTheSamePicture) {
         ++num_refused;
       }
     }
+  }
   EXPECT_GT(num_refused, static_cast<int>(whole.size()));
 }
 
@@ -218,7 +220,7 @@ TEST(Jpeg, IsRefusedWhenCutOffAnywhere) {
 TEST(Jpeg, WithAChangedByteIsRefusedOrAPicture) {
   const Picture picture = gradient({.channels = 3, .height = 16, .width = 16});
   const std::string whole = jpeg(picture);
-  for (std::size_t at = 0; at < whole.size(); ++at)
+  for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const int value : {0x00, 0xff}) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(value);
@@ -229,6 +231,7 @@ TEST(Jpeg, WithAChangedByteIsRefusedOrAPicture) {
         EXPECT_TRUE(says(error.what(), {"test.bin"}));
       }
     }
+  }
 }
 
 TEST(Jpeg, WhoseHeaderClaimsMoreThanItsFileCanHoldIsRefused) {

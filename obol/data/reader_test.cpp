@@ -19,7 +19,6 @@ using testing::idx;
 using testing::npy;
 using testing::opened;
 using testing::plain_picture;
-using testing::png;
 using testing::put;
 using testing::refusal;
 using testing::says;
@@ -42,7 +41,7 @@ void expect_agreement(const std::string& path, const std::string& format,
 TEST(Describe, AgreesWithReadingInEveryFormat) {
   const TemporaryFolder folder;
   const std::string at = folder.path().string();
-  for (const std::int64_t channels : {1, 3})
+  for (const std::int64_t channels : {1, 3}) {
     for (const std::int32_t num_classes : {0, 3}) {
       const std::string name = fmt::format("{}-{}", channels, num_classes);
       const Dataset data =
@@ -61,6 +60,7 @@ TEST(Describe, AgreesWithReadingInEveryFormat) {
                        {.resize = ImageSize{.width = 2, .height = 3}, .crop = 3});
 #endif
     }
+  }
   put(folder.path(), "a.npy", npy(">f4", "(2, 9)", std::string(72, '\0')));
   expect_agreement(at + "/a.npy", "NPY (>f4)");
   put(folder.path(), "a.csv", "label,a,b\n1,2,3\n0,2,3\n1,2,3\n");

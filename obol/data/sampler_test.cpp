@@ -209,7 +209,7 @@ TEST(PoissonSample, DrawsAgainFromABatchWithoutReadingBeyondIt) {
 
 TEST(Shards, PartitionTheRecordsEvenly) {
   SeededBits bits(9);
-  for (const std::int64_t population : {1, 2, 10, 23})
+  for (const std::int64_t population : {1, 2, 10, 23}) {
     for (std::int64_t count = 1; count <= population; ++count) {
       const auto shards = shard_indices(population, count, bits);
       ASSERT_EQ(shards.size(), static_cast<std::size_t>(count));
@@ -225,6 +225,7 @@ TEST(Shards, PartitionTheRecordsEvenly) {
       std::iota(expected.begin(), expected.end(), 0);
       EXPECT_EQ(all, expected);
     }
+  }
 }
 
 TEST(Shards, CannotBeFewerThanOneOrMoreThanTheRecords) {

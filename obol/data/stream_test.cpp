@@ -101,7 +101,7 @@ TEST(Stream, RefusesGzipWithAFlippedBitInContentOrSums) {
   const std::string whole = gzip(content);
   constexpr std::size_t kGzipHeader = 10;
   const std::size_t trailer = whole.size() - 8;
-  for (std::size_t at = kGzipHeader; at < whole.size(); ++at)
+  for (std::size_t at = kGzipHeader; at < whole.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
@@ -110,6 +110,7 @@ TEST(Stream, RefusesGzipWithAFlippedBitInContentOrSums) {
       if (at + 1 == trailer && bit > 0 && holds(read, content)) continue;
       EXPECT_TRUE(says(refusal(read), {"test.bin", "offset"})) << "byte " << at << " bit " << bit;
     }
+  }
 }
 
 TEST(Stream, RefusesWhatFollowsGzipAndIsNoGzip) {

@@ -48,8 +48,8 @@ TEST(FormatOfPath, IsToldByTheForm) {
 }
 
 TEST(Write, IsReadBackTheSameFromEveryFormat) {
-  for (const Format format : {Format::kNpz, Format::kIdx, Format::kPng})
-    for (const std::int64_t channels : {1, 3})
+  for (const Format format : {Format::kNpz, Format::kIdx, Format::kPng}) {
+    for (const std::int64_t channels : {1, 3}) {
       for (const std::int32_t num_classes : {0, 3}) {
         if (format == Format::kPng && !OBOL_HAS_PNG) continue;
         const TemporaryFolder folder;
@@ -66,6 +66,8 @@ TEST(Write, IsReadBackTheSameFromEveryFormat) {
         EXPECT_EQ(back.labels, data.labels);
         EXPECT_EQ(back.class_names, data.class_names);
       }
+    }
+  }
 }
 
 TEST(Write, RoundsFloatsToBytesWhereTheFormatHasOnlyThose) {
@@ -106,7 +108,7 @@ TEST(Write, RefusesAFolderWithSomethingInItAndLeavesItAlone) {
 }
 
 TEST(Write, RefusesAFileInTheWayAndLeavesItAlone) {
-  for (const Format format : folder_formats())
+  for (const Format format : folder_formats()) {
     for (const std::string content : {"mine", ""}) {
       const TemporaryFolder folder;
       const Path file = put(folder.path(), "out", content);
@@ -115,6 +117,7 @@ TEST(Write, RefusesAFileInTheWayAndLeavesItAlone) {
       EXPECT_EQ(everything_in(folder.path()), std::set<std::string>{"out"});
       EXPECT_EQ(read_text(file, 100), content);
     }
+  }
 }
 
 TEST(Write, FillsAnEmptyFolder) {
@@ -245,12 +248,13 @@ TEST(SampleGrid, OfUnlabelledDataHasAsManyRowsAsAskedOrNeeded) {
   SeededBits bits(3);
   const Dataset many = counting_bytes(50, kDot);
   EXPECT_EQ(sample_grid(many, {.columns = 4, .rows = 3, .scale = 1}, bits).shape,
-            (ImageShape{.channels = 1, .height = 3 * 3 + 2, .width = 4 * 3 + 2}));
+            (ImageShape{.channels = 1, .height = 11, .width = 14}));
   const Dataset few = counting_bytes(5, kDot);
   const Picture grid = sample_grid(few, {.columns = 4, .rows = 3, .scale = 1}, bits);
-  EXPECT_EQ(grid.shape, (ImageShape{.channels = 1, .height = 2 * 3 + 2, .width = 4 * 3 + 2}));
+  EXPECT_EQ(grid.shape, (ImageShape{.channels = 1, .height = 8, .width = 14}));
   std::set<int> shown;
-  for (int i = 0; i < 5; ++i) shown.insert(at(grid, kGap + i / 4 * 3, kGap + i % 4 * 3));
+  for (std::int64_t i = 0; i < 5; ++i)
+    shown.insert(at(grid, kGap + (i / 4) * 3, kGap + (i % 4) * 3));
   EXPECT_EQ(shown, (std::set<int>{0, 1, 2, 3, 4}));
 }
 

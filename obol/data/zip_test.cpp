@@ -224,7 +224,7 @@ TEST(Zip, NeverCrashesOnAChangedByte) {
       zip({{.name = "a", .content = kContent, .is_deflated = true, .is_in64 = true}},
           {.is_in64 = true});
   int num_accepted = 0;
-  for (std::size_t at = 0; at < whole.size(); ++at)
+  for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(value);
@@ -235,6 +235,7 @@ TEST(Zip, NeverCrashesOnAChangedByte) {
         EXPECT_TRUE(says(error.what(), {"ZIP"}) || says(error.what(), {"test.bin"}));
       }
     }
+  }
   EXPECT_LT(num_accepted, static_cast<int>(whole.size() * 5));
 }
 

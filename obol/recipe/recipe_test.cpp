@@ -1,5 +1,6 @@
 #include "obol/recipe/recipe.h"
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -480,7 +481,8 @@ void expect_number_survives(double value) {
   const auto read = again.read<OneNumber>("").value;
   ASSERT_TRUE(read) << recipe.resolved();
   // Bit by bit, since 0.0 == -0.0.
-  EXPECT_EQ(std::memcmp(&*read, &value, sizeof value), 0) << recipe.resolved();
+  EXPECT_EQ(std::bit_cast<std::uint64_t>(*read), std::bit_cast<std::uint64_t>(value))
+      << recipe.resolved();
   EXPECT_EQ(again.resolved(), recipe.resolved());
 }
 
