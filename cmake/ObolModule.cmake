@@ -10,7 +10,7 @@ if(OBOL_HAS_TORCH)
   add_library(obol_torch INTERFACE)
   target_link_libraries(obol_torch INTERFACE torch)
   # Torch's headers compile in some 15 s; this does it once.
-  file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cpp "")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/torch_pch.cpp CONTENT "")
   add_library(obol_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cpp)
   target_link_libraries(obol_torch_pch PRIVATE obol_headers obol_warnings obol_torch)
   target_precompile_headers(obol_torch_pch PRIVATE <torch/torch.h>)
