@@ -22,8 +22,10 @@ test:  ## build and run the fast tests
 	@cmake --build --preset release
 	@$(CTEST) -LE long
 
-test-all: test fuzz  ## the long ones too
+test-all: test fuzz  ## the long ones too, and everything without LibTorch under the sanitizers
 	@$(CTEST) -L long --no-tests=ignore
+	@cmake --build --preset asan
+	@ctest --test-dir build/asan --output-on-failure -j 2 -L unit
 
 fuzz:  ## 100,000 mutated files per reader, under the address sanitizer
 	@scripts/install-deps test

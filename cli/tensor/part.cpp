@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <thread>
 
+#include <dlfcn.h>
 #include <torch/torch.h>
 
 #include "cli/tensor/gpu.h"
@@ -36,21 +37,18 @@ double measure_gflops(const torch::Device& device, std::int64_t side, double sec
   return best;
 }
 
-// The library that answers BLAS calls, by what is mapped into the process.
+// The file that answers LibTorch's calls of matrix products. Other BLAS libraries may be in the
+// process as well, behind LAPACK say, so that a list of what is loaded would not tell.
 std::string blas_in_use() {
   if (at::hasMKL()) return "MKL";
-  std::ifstream maps("/proc/self/maps");
-  std::string found = "unknown";
-  for (std::string line; std::getline(maps, line);) {
-    const auto slash = line.rfind('/');
-    if (slash == std::string::npos) continue;
-    const std::string name = line.substr(slash + 1);
-    if (name.find("openblas") != std::string::npos || line.find("/openblas") != std::string::npos)
-      return "OpenBLAS (" + name + ")";
-    if (name.starts_with("libblas.so") || name.starts_with("libblis"))
-      found = line.substr(line.find('/'));
-  }
-  return found;
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &info) == 0) return "unknown";
+  void* torch = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  const void* product = torch == nullptr ? nullptr : dlsym(torch, "sgemm_");
+  if (product == nullptr || dladdr(product, &info) == 0) return "unknown";
+  std::error_code ignored;
+  const auto file = std::filesystem::canonical(info.dli_fname, ignored).string();
+  return (file.find("openblas") != std::string::npos ? "OpenBLAS, " : "") + file;
 }
 
 // LibTorch asks cpuinfo, which counts one core on some virtual machines; the affinity mask knows.

@@ -11,6 +11,10 @@ import unittest
 from support import OBOL, SOURCE, InFolder, obol, write_idx
 
 
+# Debian's reference BLAS, some 30 times slower than OpenBLAS.
+SLOW_BLAS = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"
+
+
 class Words(InFolder):
     def test_help_is_there_for_every_command(self):
         top = self.succeeds("--help")
@@ -82,6 +86,15 @@ class LightCommands(InFolder):
         self.assertGreater(facts["tensors"]["gflops"], 0)
         self.assertGreaterEqual(facts["tensors"]["threads"], 1)
         self.assertTrue(facts["parts"]["torch"])
+
+
+    @unittest.skipUnless(os.environ["OBOL_HAS_TORCH"] == "1" and os.path.exists(SLOW_BLAS),
+                         "no LibTorch, or no slow BLAS to be warned of")
+    def test_doctor_warns_of_a_slow_blas_in_one_line_and_names_it(self):
+        slow = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(SLOW_BLAS))
+        result = obol("doctor", "--json", env=slow)
+        self.assertRegex(result.stderr, r"\Aobol: warning: BLAS must reach [^\n]+libopenblas0-openmp\n\Z")
+        self.assertIn("/blas/", json.loads(result.stdout)["tensors"]["blas"])
 
 
 class Recipes(InFolder):
