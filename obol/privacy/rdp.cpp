@@ -186,12 +186,15 @@ double rdp(const FixedBatchGaussian& event, double order) {
   const double log_rate = std::log(event.sampling_rate);
   // The term of second order: min(4 (e^r - 1), 2 e^r), r the divergence of order 2.
   const double r = gaussian_rdp(sigma, 2);
-  const double second =
-      std::min(std::log(4.0) + std::log(std::expm1(std::min(r, 700.0))), std::log(2.0) + r);
+  const double log_expm1_r = r + std::log(-std::expm1(-r));
+  const double second = std::min(std::log(4.0) + log_expm1_r, std::log(2.0) + r);
   double log_sum = 2 * log_rate + log_binomial(whole, 2) + second;
-  for (double j = 3; j <= whole; ++j)
+  const auto last = static_cast<std::int64_t>(whole);
+  for (std::int64_t k = 3; k <= last; ++k) {
+    const auto j = static_cast<double>(k);
     log_sum = log_add(log_sum, j * log_rate + log_binomial(whole, j) +
                                    (j - 1) * gaussian_rdp(sigma, j) + std::log(2.0));
+  }
   return std::min(log_one_plus_exp(log_sum) / (whole - 1), gaussian_rdp(sigma, order));
 }
 

@@ -121,7 +121,7 @@ TEST(SampledGaussianRdp, IsNearTheGaussianWhereAlmostAllTakePart) {
 }
 
 TEST(SampledGaussianRdp, NeverFallsInTheOrderAndNeverExceedsNoSampling) {
-  for (const double q : {1e-6, 0.01, 0.9})
+  for (const double q : {1e-6, 0.01, 0.9}) {
     for (const double sigma : {0.05, 0.6, 3.0, 1000.0}) {
       double before = 0;
       for (const double order : {1.001, 1.05, 1.5, 2.0, 2.3, 5.0, 17.5, 64.0, 300.0}) {
@@ -132,6 +132,7 @@ TEST(SampledGaussianRdp, NeverFallsInTheOrderAndNeverExceedsNoSampling) {
         before = value;
       }
     }
+  }
 }
 
 TEST(SampledGaussianRdp, KeepsItsPrecisionHoweverSmallItIs) {
@@ -175,6 +176,12 @@ TEST(FixedBatchGaussianRdp, AgreesWithIndependentComputations) {
   }
 }
 
+TEST(FixedBatchGaussianRdp, HoldsWhereTheNoiseIsNextToNothing) {
+  // q^2 2 e^r is all that counts, r = 1 / sigma^2 = 2500.
+  const FixedBatchGaussian event{.sampling_rate = 1e-3, .noise_multiplier = 0.02, .count = 1};
+  expect_relative(rdp(event, 2), 2500 + std::log(2e-6), 1e-12);
+}
+
 TEST(FixedBatchGaussianRdp, TakesTheNextWholeOrderAndIsNeverWorseThanNoSampling) {
   const FixedBatchGaussian event{.sampling_rate = 0.01, .noise_multiplier = 2, .count = 1};
   EXPECT_EQ(rdp(event, 7.2), rdp(event, 8));
@@ -213,7 +220,7 @@ TEST(RdpAccountant, FindsTheBestOrderWhereverItIs) {
 
 TEST(RdpAccountant, FindsTheOptimumOfTheGaussianInClosedForm) {
   // rdp = order c with c = T / (2 sigma^2): the classic bound is least at 1 + sqrt(log(1/delta)/c).
-  for (const double sigma : {0.05, 1.0, 40.0, 1000.0})
+  for (const double sigma : {0.05, 1.0, 40.0, 1000.0}) {
     for (const std::int64_t count : {std::int64_t{1}, std::int64_t{100000000}}) {
       RdpAccountant accountant;
       accountant.compose(Gaussian{.noise_multiplier = sigma, .count = count});
@@ -222,6 +229,7 @@ TEST(RdpAccountant, FindsTheOptimumOfTheGaussianInClosedForm) {
       expect_relative(accountant.epsilon(Delta{1e-12}, Conversion::kClassic).epsilon,
                       c + 2 * std::sqrt(c * log_inverse), 1e-9);
     }
+  }
 }
 
 TEST(RdpAccountant, GivesThePublishedNumberOfGsWgan) {
