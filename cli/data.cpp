@@ -1,6 +1,7 @@
 // obol data list | get | info | grid | convert
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,7 @@ using nlohmann::json;
 struct DataArguments {
   std::string path;
   std::vector<std::string> overrides;
+  std::optional<std::string> split;
   data::RecipeData described;
 };
 
@@ -32,7 +34,7 @@ void add_data_options(CLI::App& command, DataArguments& arguments) {
       .add_option("path", arguments.path,
                   "a name from 'obol data list', a file, a folder, or a recipe")
       ->required();
-  command.add_option("--split", d.split, "train (default), validation or test")
+  command.add_option("--split", arguments.split, "train (default), validation or test")
       ->check(CLI::IsMember({"train", "validation", "test"}));
   command.add_option("--resize", d.resize, "WxH: area averaging down, linear up");
   command.add_option("--range", d.range, "LOW,HIGH of the numbers, if not 0..1 or 0..255");
@@ -52,6 +54,7 @@ data::RecipeData resolve(const DataArguments& arguments) {
       throw InvalidArgument(
           violation("--set", "used with a recipe", "used with " + arguments.path));
     d.source = arguments.path;
+    d.split = arguments.split.value_or(d.split);
     return d;
   }
   auto recipe = recipe::Recipe::load(recipe::find(arguments.path), arguments.overrides);
@@ -60,7 +63,7 @@ data::RecipeData resolve(const DataArguments& arguments) {
   if (!from_recipe.source)
     throw InvalidArgument(violation("data.source", "given", "missing", arguments.path));
   d.source = from_recipe.source;
-  if (d.split == "train") d.split = from_recipe.split;
+  d.split = arguments.split.value_or(from_recipe.split);
   if (!d.resize) d.resize = from_recipe.resize;
   if (!d.range) d.range = from_recipe.range;
   if (!d.crop) d.crop = from_recipe.crop;

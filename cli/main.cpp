@@ -48,7 +48,6 @@ ExitCode report_usage(const CLI::App& root, const CLI::ParseError& error) {
 
 ExitCode run(int argc, char** argv) {
   CLI::App app("Obol trains generative models on private data, and proves what it cost.", "obol");
-  app.footer(kFooter);
   app.set_version_flag("--version", fmt::format("obol {} ({})", version(), commit()));
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
@@ -64,6 +63,7 @@ ExitCode run(int argc, char** argv) {
   add_doctor(app, action);
   add_completion(app, action);
   app.fallthrough();
+  app.footer(kFooter);  // after the subcommands, which would inherit it
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -24,7 +24,9 @@ class Words(InFolder):
         for command in (["data"], ["data", "get"], ["data", "info"], ["data", "grid"],
                         ["data", "convert"], ["data", "list"], ["recipes"], ["recipes", "show"],
                         ["doctor"], ["completion"]):
-            self.assertIn("Usage: obol " + " ".join(command), self.succeeds(*command, "--help"))
+            text = self.succeeds(*command, "--help")
+            self.assertIn("Usage: obol " + " ".join(command), text)
+            self.assertNotIn("Exit codes", text, "once, at the top")
 
     def test_version_has_number_and_commit(self):
         self.assertRegex(self.succeeds("--version"), r"\Aobol \d+\.\d+\.\d+ \(([0-9a-f]{8}\+?|unknown)\)\n\Z")
@@ -116,6 +118,18 @@ class Recipes(InFolder):
         message = self.fails(2, "recipes", "show", "r.toml", "--resolved")
         self.assertIn("r.toml:5", message)
         self.assertIn("Did you mean resize?", message)
+
+    def test_stand_below_the_command_line(self):
+        (self.folder / "k").mkdir()
+        write_idx(self.folder / "k", [bytes(4)] * 3, [0, 0, 0])
+        for part, name in (("images", "idx3"), ("labels", "idx1")):
+            (self.folder / f"k/{part}-{name}-ubyte").rename(self.folder / f"k/train-{part}-{name}-ubyte")
+        write_idx(self.folder / "t", [bytes(4)] * 2, [0, 0])
+        for part, name in (("images", "idx3"), ("labels", "idx1")):
+            (self.folder / f"t/{part}-{name}-ubyte").rename(self.folder / f"k/t10k-{part}-{name}-ubyte")
+        (self.folder / "r.toml").write_text('[data]\nsource = "k"\nsplit = "test"\n')
+        count = lambda *more: json.loads(self.succeeds("data", "info", "r.toml", "--json", *more))["count"]
+        self.assertEqual((count(), count("--split", "train"), count("--split", "test")), (2, 3, 2))
 
     def test_describe_data_that_commands_can_open(self):
         write_idx(self.folder / "d", [bytes(16), bytes(16)], [0, 1])
