@@ -1,6 +1,6 @@
 # Thin: each target is a few commands that could be typed.
 .DEFAULT_GOAL := build
-.PHONY: build configure demo pack-headers test test-all fuzz lint format bench clean
+.PHONY: build configure demo pack-headers test test-all fuzz lint lint-deep format bench clean
 
 RELEASE := build/release
 CTEST := ctest --test-dir $(RELEASE) --output-on-failure -j 2
@@ -36,6 +36,10 @@ fuzz:  ## 100,000 mutated files per reader, under the address sanitizer
 lint:  ## format and clang-tidy, every finding an error
 	@scripts/install-deps lint test
 	@scripts/lint
+
+lint-deep:  ## with clang's analyzer as well
+	@scripts/install-deps lint test
+	@DEEP=yes scripts/lint
 
 pack-headers:  ## header-only libraries for a machine where nothing can be installed
 	@scripts/pack-headers
