@@ -2,9 +2,8 @@
 //
 // Every message is one sentence in one shape: what must hold, what is, where it came from.
 //
-//   throw InvalidArgument(violation("noise_multiplier", "finite and positive", value,
-//   "mnist.toml:14"));
-//   // noise_multiplier must be finite and positive, but is -1 (mnist.toml:14)
+//   throw InvalidArgument(violation("clip_norm", "finite and positive", value, "a.toml:14"));
+//   // clip_norm must be finite and positive, but is -1 (a.toml:14)
 #pragma once
 
 #include <stdexcept>

@@ -1,9 +1,9 @@
 // Renyi differential privacy: the curve of each mechanism, composition, conversion to epsilon.
 //
 //   RdpAccountant accountant;
-//   accountant.compose(SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 0.8, .count =
-//   2000}); accountant.epsilon(Delta{1e-5}).epsilon      // 4.9...: an upper bound
-//   accountant.rdp(8.0)                          // the curve itself
+//   accountant.compose(SampledGaussian{0.01, 0.8, 2000});   // rate, noise multiplier, count
+//   accountant.epsilon(Delta{1e-5}).epsilon                 // 4.86, an upper bound
+//   accountant.rdp(8.0)                                     // the curve itself
 //
 // References: Mironov 2017 (RDP, Gaussian, Laplace, the classic conversion); Mironov, Talwar and
 // Zhang 2019 (Poisson sampling); Wang, Balle and Kasiviswanathan 2019 (sampling without

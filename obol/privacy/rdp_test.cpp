@@ -240,6 +240,12 @@ TEST(RdpAccountant, GivesThePublishedNumberOfGsWgan) {
                   1e-9);
 }
 
+TEST(RdpAccountant, GivesTheNumberInItsHeader) {
+  RdpAccountant accountant;
+  accountant.compose(SampledGaussian{0.01, 0.8, 2000});
+  EXPECT_NEAR(accountant.epsilon(Delta{1e-5}).epsilon, 4.86, 0.005);
+}
+
 TEST(RdpAccountant, AddsTheCurvesOfDifferentEvents) {
   const SampledGaussian first = sampled(0.01, 0.8, 2000);
   const Gaussian second{.noise_multiplier = 50, .count = 1};
