@@ -87,6 +87,12 @@ std::string human_bytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string with_thousands(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, ",");
+  return text;
+}
+
 std::string human_seconds(double seconds) {
   constexpr double kLongest = 1e15;  // beyond it a count of seconds says nothing
   if (!(seconds >= 0 && seconds <= kLongest)) return "?";

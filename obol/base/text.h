@@ -27,6 +27,9 @@ std::optional<std::int64_t> parse_integer(std::string_view text);
 // "47.0 MB" (powers of ten, as disks and `ls --si` count).
 std::string human_bytes(std::uint64_t bytes);
 
+// "60,000"
+std::string with_thousands(std::uint64_t number);
+
 // "1.2 s", "4 min 10 s", "3 h 5 min".
 std::string human_seconds(double seconds);
 

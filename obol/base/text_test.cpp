@@ -197,4 +197,12 @@ TEST(Join, UndoesSplit) {
 }
 
 }  // namespace
+TEST(WithThousands, SeparatesGroupsOfThree) {
+  EXPECT_EQ(with_thousands(0), "0");
+  EXPECT_EQ(with_thousands(999), "999");
+  EXPECT_EQ(with_thousands(1000), "1,000");
+  EXPECT_EQ(with_thousands(160000), "160,000");
+  EXPECT_EQ(with_thousands(8000000), "8,000,000");
+}
+
 }  // namespace obol

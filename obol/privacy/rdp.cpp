@@ -88,14 +88,6 @@ double log_binomial(double n, double k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
 }
 
-enum class Neighbours { kAddRemove, kReplace, kEither };
-
-Neighbours neighbours_of(const Event& event) {
-  if (std::holds_alternative<SampledGaussian>(event)) return Neighbours::kAddRemove;
-  if (std::holds_alternative<FixedBatchGaussian>(event)) return Neighbours::kReplace;
-  return Neighbours::kEither;  // its sensitivity is stated for the neighbours that the ledger has
-}
-
 // The minimum of a quasi-convex function of the order, on a logarithmic scale of order - 1.
 template <class Function>
 double best_order(const Function& value) {
@@ -133,28 +125,6 @@ double best_whole_order(const Function& value) {
 
 }  // namespace
 
-void check(const Event& event) {
-  const auto positive = [](const char* name, double value) {
-    if (!std::isfinite(value) || value <= 0)
-      throw InvalidArgument(violation(name, "finite and positive", value));
-  };
-  const auto rate = [](double value) {
-    if (!(value > 0 && value <= 1))
-      throw InvalidArgument(violation("sampling_rate", "above 0 and at most 1", value));
-  };
-  std::visit(
-      [&](const auto& one) {
-        using T = std::decay_t<decltype(one)>;
-        if constexpr (requires { one.sampling_rate; }) rate(one.sampling_rate);
-        if constexpr (std::is_same_v<T, Laplace>)
-          positive("scale", one.scale);
-        else
-          positive("noise_multiplier", one.noise_multiplier);
-        if (one.count < 0) throw InvalidArgument(violation("count", "not negative", one.count));
-      },
-      event);
-}
-
 double rdp(const SampledGaussian& event, double order) {
   check_order(order);
   if (event.sampling_rate == 1) return gaussian_rdp(event.noise_multiplier, order);
@@ -167,6 +137,14 @@ double rdp(const SampledGaussian& event, double order) {
 double rdp(const Gaussian& event, double order) {
   check_order(order);
   return gaussian_rdp(event.noise_multiplier, order);
+}
+
+double rdp(const LocalGaussian& event, double order) {
+  return rdp(Gaussian{event.noise_multiplier, event.count}, order);
+}
+
+double rdp(const LocalLaplace& event, double order) {
+  return rdp(Laplace{event.scale, event.count}, order);
 }
 
 double rdp(const Laplace& event, double order) {
@@ -207,14 +185,8 @@ double epsilon_of(double rdp, double order, Delta delta, Conversion conversion) 
 
 void RdpAccountant::compose(const Event& event) {
   check(event);
-  const Neighbours added = neighbours_of(event);
-  for (const Event& before : events_) {
-    const Neighbours had = neighbours_of(before);
-    if (had != added && had != Neighbours::kEither && added != Neighbours::kEither)
-      throw UnsupportedEvent(
-          "RdpAccountant composes events with the same neighbours; this ledger has Poisson samples "
-          "(add or remove one) and fixed batches (replace one)");
-  }
+  for (const Event& before : events_)
+    common_neighbours(neighbours_of(before), neighbours_of(event));
   events_.push_back(event);
 }
 
@@ -223,8 +195,12 @@ double RdpAccountant::rdp(double order) const {
   double total = 0;
   for (const Event& event : events_)
     total += std::visit(
-        [&](const auto& one) {
-          return one.count == 0 ? 0.0 : static_cast<double>(one.count) * privacy::rdp(one, order);
+        [&](const auto& one) -> double {
+          if constexpr (!requires { privacy::rdp(one, order); }) {
+            throw UnsupportedEvent(fmt::format(
+                "RdpAccountant has no curve for {}; the PLD accountant has", name_of(event)));
+          } else
+            return one.count == 0 ? 0.0 : static_cast<double>(one.count) * privacy::rdp(one, order);
         },
         event);
   return total;
