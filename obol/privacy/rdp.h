@@ -20,6 +20,8 @@ namespace obol::privacy {
 
 // Renyi divergence of one release, in the worse direction. Orders are real and above 1.
 double rdp(const SampledGaussian& event, double order);
+double rdp(const SampledLaplace& event, double order);
+double rdp(const ShardGaussian& event, double order);
 double rdp(const Gaussian& event, double order);
 double rdp(const Laplace& event, double order);
 double rdp(const LocalGaussian& event, double order);
