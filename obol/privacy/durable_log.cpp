@@ -59,21 +59,28 @@ class Aside {
 
 }  // namespace
 
-DurableLog::DurableLog(const Path& path, int descriptor)
-    : name_(path.string()), descriptor_(descriptor) {}
+DurableLog::DurableLog(const Path& path, int descriptor) : path_(path), descriptor_(descriptor) {}
 
 DurableLog::~DurableLog() {
   if (descriptor_ >= 0) close(descriptor_);  // which ends the lock
 }
 
 DurableLog::DurableLog(DurableLog&& other) noexcept
-    : name_(std::move(other.name_)),
+    : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       size_(other.size_),
       is_broken_(other.is_broken_) {}
 
+DurableLog& DurableLog::operator=(DurableLog&& other) noexcept {
+  path_ = std::move(other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  size_ = other.size_;
+  is_broken_ = other.is_broken_;
+  return *this;
+}
+
 // Written aside, so that whoever dies here leaves no half of a first line that would be in the way
-// of both creating and opening.
+// of both creating and opening. Locked from the start: the name never leads to a file without.
 DurableLog DurableLog::create(const Path& path, std::string_view first_line) {
   Aside aside(path);
   DurableLog log(path, open_or_throw(aside.path(), O_WRONLY | O_CREAT | O_EXCL, path));
@@ -89,22 +96,46 @@ DurableLog DurableLog::create(const Path& path, std::string_view first_line) {
 }
 
 DurableLog DurableLog::open(const Path& path) {
-  DurableLog log(path, open_or_throw(path, O_RDWR, path));
+  // Where a link leads, since replace() puts a file in the place of a name.
+  std::error_code ignored;
+  const Path target = std::filesystem::weakly_canonical(path, ignored);
+  DurableLog log(target.empty() ? path : target, open_or_throw(path, O_RDWR, path));
   log.lock();
   struct stat status {};
   if (fstat(log.descriptor_, &status) != 0) log.fail("read", errno);
   if (!S_ISREG(status.st_mode))
-    throw DataError(violation(log.name_, "a regular file", "something else"));
+    throw DataError(violation(path.string(), "a regular file", "something else"));
   log.size_ = static_cast<std::uint64_t>(status.st_size);
+  log.require_untouched();  // another may have replaced it between open and lock
   log.synchronise();
-  synchronise_folder(path.parent_path());
+  synchronise_folder(log.path_.parent_path());
   return log;
+}
+
+void DurableLog::replace(std::string_view lines) {
+  require_intact();
+  require_untouched();
+  is_broken_ = true;
+  Aside aside(path_);
+  DurableLog log(path_, open_or_throw(aside.path(), O_RDWR | O_CREAT | O_EXCL, path_));
+  log.lock();
+  struct stat status {};
+  if (fstat(descriptor_, &status) != 0 || fchmod(log.descriptor_, status.st_mode) != 0)
+    fail("write", errno);
+  log.write_all(lines);
+  log.synchronise();
+  if (rename(aside.path().c_str(), path_.c_str()) != 0) fail("write", errno);
+  aside.forget();
+  synchronise_folder(path_.parent_path());
+  log.size_ = lines.size();
+  *this = std::move(log);
 }
 
 void DurableLog::lock() {
   while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)
-      throw DataError(violation(name_, "written by one process at a time", "open in another"));
+      throw DataError(
+          violation(path_.string(), "written by one process at a time", "open in another"));
     if (errno != EINTR) fail("lock", errno);
   }
 }
@@ -114,27 +145,17 @@ void DurableLog::append(std::string_view line) {
   require_untouched();
   // Until all has gone well, what is on disk is unknown, whatever throws.
   is_broken_ = true;
-  write_line(line);
+  write_all(std::string(line) + '\n');
   synchronise();
   size_ += line.size() + 1;
   is_broken_ = false;
 }
 
-void DurableLog::truncate(std::uint64_t size) {
-  require_intact();
-  require_untouched();
-  is_broken_ = true;
-  while (ftruncate(descriptor_, static_cast<off_t>(size)) != 0)
-    if (errno != EINTR) fail("shorten", errno);
-  synchronise();
-  size_ = size;
-  is_broken_ = false;
-}
-
 void DurableLog::require_intact() const {
   if (is_broken_)
-    throw DataError(fmt::format(
-        "{} must be opened anew: a write to it failed, and what is on disk is unknown", name_));
+    throw DataError(
+        fmt::format("{} must be opened anew: a write to it failed, and what is on disk is unknown",
+                    path_.string()));
 }
 
 // The lock binds only those who ask for it. A file that others wrote to, cut or removed is no
@@ -144,19 +165,19 @@ void DurableLog::require_untouched() {
   if (fstat(descriptor_, &status) != 0) fail("read", errno);
   if (static_cast<std::uint64_t>(status.st_size) == size_ && status.st_nlink > 0) return;
   is_broken_ = true;
-  throw DataError(status.st_nlink > 0 ? violation(name_, fmt::format("{} bytes long", size_),
-                                                  status.st_size, "changed by another process")
-                                      : violation(name_, "kept while it is written to", "removed"));
+  throw DataError(status.st_nlink > 0
+                      ? violation(path_.string(), fmt::format("{} bytes long", size_),
+                                  status.st_size, "changed by another process")
+                      : violation(path_.string(), "kept while it is written to", "removed"));
 }
 
-// One call writes the line; the loop is for a call that a signal or a full disk cuts short.
-void DurableLog::write_line(std::string_view line) {
-  const std::string text = std::string(line) + '\n';
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
+// One call writes it; the loop is for a call that a signal or a full disk cuts short.
+void DurableLog::write_all(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(descriptor_, text.data(), text.size());
     if (count < 0 && errno != EINTR) fail("write", errno);
-    if (count == 0) fail("write", EIO);  // never, says POSIX; but never is a long time to loop
-    if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
+    if (count == 0) fail("write", EIO);  // POSIX has no such thing, and this loop no end to it
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 
@@ -167,7 +188,7 @@ void DurableLog::synchronise() {
 
 void DurableLog::fail(std::string_view verb, int error) {
   is_broken_ = true;
-  throw DataError(cannot(verb, name_, error));
+  throw DataError(cannot(verb, path_.string(), error));
 }
 
 }  // namespace obol::privacy

@@ -27,11 +27,12 @@ class DurableLog {
 
   ~DurableLog();
   DurableLog(DurableLog&& other) noexcept;
-  DurableLog& operator=(DurableLog&&) = delete;
+  DurableLog& operator=(DurableLog&& other) noexcept;
 
   // `line` without its newline.
   void append(std::string_view line);
-  void truncate(std::uint64_t size);
+  // All or nothing: the file holds `lines` instead, or what it held before.
+  void replace(std::string_view lines);
 
   // Throws where an earlier call failed.
   void require_intact() const;
@@ -41,11 +42,11 @@ class DurableLog {
   DurableLog(const Path& path, int descriptor);
   void lock();
   void require_untouched();
-  void write_line(std::string_view line);
+  void write_all(std::string_view text);
   void synchronise();
   [[noreturn]] void fail(std::string_view verb, int error);
 
-  std::string name_;
+  Path path_;
   int descriptor_;
   std::uint64_t size_ = 0;
   bool is_broken_ = false;

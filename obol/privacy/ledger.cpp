@@ -1,6 +1,7 @@
 #include "obol/privacy/ledger.h"
 
 #include <ctime>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -104,9 +105,7 @@ class LedgerWriter {
   template <class Content>
   std::int64_t append(Content content) {
     log_.require_intact();
-    const LedgerLine line{
-        .sequence = record_.head().entries, .time = utc_now(), .content = std::move(content)};
-    check_follows(record_, line);
+    const LedgerLine line = next(std::move(content));
     const std::string sealed = seal(text_of(line), hash_before(record_));
     if (log_.size() + sealed.size() + 1 > kMaxLedgerBytes)
       throw DataError(violation("a ledger", fmt::format("at most {} bytes long", kMaxLedgerBytes),
@@ -120,7 +119,14 @@ class LedgerWriter {
   [[nodiscard]] const LedgerRecord& record() const noexcept { return record_; }
 
  private:
-  void recover();
+  template <class Content>
+  [[nodiscard]] LedgerLine next(Content content) const {
+    LedgerLine line{
+        .sequence = record_.head().entries, .time = utc_now(), .content = std::move(content)};
+    check_follows(record_, line);
+    return line;
+  }
+  void recover(std::string text);
 
   DurableLog log_;
   LedgerRecord record_;
@@ -128,17 +134,23 @@ class LedgerWriter {
 
 std::shared_ptr<LedgerWriter> LedgerWriter::open(const Path& path) {
   DurableLog log = DurableLog::open(path);
-  auto writer = std::make_shared<LedgerWriter>(std::move(log), read_ledger(path));
-  if (writer->record_.torn) writer->recover();
+  std::string text = read_text(path, kMaxLedgerBytes);
+  LedgerRecord record =
+      read_ledger(MemoryBytes(path.string(), std::as_bytes(std::span(std::as_const(text)))));
+  auto writer = std::make_shared<LedgerWriter>(std::move(log), std::move(record));
+  if (writer->record_.torn) writer->recover(std::move(text));
   return writer;
 }
 
-// Killed between the two steps, the torn line is gone and not counted; its fsync never returned,
-// so it was not used either.
-void LedgerWriter::recover() {
+// In one step: killed between a cut and a new line, the ledger would count less than before.
+void LedgerWriter::recover(std::string text) {
   const TornTail torn = *std::exchange(record_.torn, std::nullopt);
-  log_.truncate(log_.size() - torn.bytes);
-  append(RecoveredLine{.torn_bytes = static_cast<std::int64_t>(torn.bytes), .event = torn.counted});
+  const LedgerLine line = next(
+      RecoveredLine{.torn_bytes = static_cast<std::int64_t>(torn.bytes), .event = torn.counted});
+  const std::string sealed = seal(text_of(line), hash_before(record_));
+  text.resize(text.size() - torn.bytes);
+  log_.replace(text + sealed + '\n');
+  add(record_, line, hash_in(sealed));
 }
 
 void Reservation::take(std::int64_t count) {

@@ -21,8 +21,9 @@
 // A last line without its newline is torn, by a power cut as a rule. Its fsync had not returned,
 // so nothing of it was used and nothing need be counted for it. Should it have been torn by
 // something else, though, it may have been used: so its event is counted where it can still be
-// read, and else that of the last reservation once more. Where no reservation came before, there
-// is nothing to go by and nothing counts.
+// read, and else that of the last reservation once more. Nothing counts where no reservation came
+// before, since there is nothing to go by, and for what can be seen to be a settlement, which only
+// ever lowers.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace {
 const Event kStep = SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 0.8, .count = 10};
 
 // Lines: 0 open, 1 and 2 reserve, 3 settles 1, 4 recovered, 5 reserve, 6 settles 5.
-std::string some_ledger() {
+std::string make_ledger() {
   const TemporaryFolder folder;
   const Path path = folder.path() / "ledger.jsonl";
   {
@@ -32,6 +32,11 @@ std::string some_ledger() {
     paid.settle();
   }
   return read_text(path, kMaxLedgerBytes);
+}
+
+const std::string& some_ledger() {
+  static const std::string kLedger = make_ledger();
+  return kLedger;
 }
 
 std::string refusal(std::string_view text) {
@@ -59,7 +64,7 @@ TEST(LedgerDamage, NoneInTheLedgerThatIsDamagedHere) {
 }
 
 TEST(LedgerDamage, FlippedBitIsFoundWhereverItIs) {
-  const std::string whole = some_ledger();
+  const std::string& whole = some_ledger();
   const std::size_t last_line = whole.rfind('\n', whole.size() - 2) + 1;
   for (std::size_t at = 0; at + 1 < whole.size(); ++at) {
     std::string text = whole;
@@ -231,7 +236,7 @@ TEST(LedgerDamage, TailOfMoreThanOneLineIsNotTorn) {
 
 // Wherever the end is cut off, what is left whole counts in full.
 TEST(LedgerDamage, CutAnywhereCountsAtLeastTheWholeLines) {
-  const std::string whole = some_ledger();
+  const std::string& whole = some_ledger();
   const LedgerRecord original = read_ledger_text(whole);
   for (std::size_t size = lines_of(whole)[0].size(); size <= whole.size(); ++size) {
     const LedgerRecord cut = read_ledger_text(whole.substr(0, size));
@@ -306,7 +311,7 @@ class Damager {
 // Refused, or a beginning of the original with at most a torn line after it: nothing of that
 // beginning counts less, and whoever kept the original's head sees what is missing.
 TEST(LedgerDamage, NeverMakesTheLedgerCountLess) {
-  const std::string whole = some_ledger();
+  const std::string& whole = some_ledger();
   const LedgerRecord original = read_ledger_text(whole);
   const std::vector<std::string> lines = lines_of(whole);
   std::vector<std::vector<Event>> spent_by;  // the first n lines, less one

@@ -255,6 +255,8 @@ std::optional<Event> event_of_torn(std::string_view torn, const LedgerRecord& be
   const std::string_view text = torn.substr(0, torn.find_last_not_of('\0') + 1);
   if (text.size() > kMaxLineBytes || text.find(R"({"kind":)", 1) != std::string_view::npos)
     throw InvalidArgument("a last line without its newline must be part of one line, but is more");
+  // It was to lower what counts for its reservation, which now counts in full.
+  if (text.starts_with(R"({"kind":"settle",)")) return std::nullopt;
   constexpr std::string_view kEventKey = R"("event":)";
   const std::size_t key = torn.find(kEventKey);
   const std::size_t end = key == std::string_view::npos ? key : torn.find('}', key);

@@ -308,6 +308,18 @@ TEST_F(LedgerTest, TornLineCountsAsTheLastReservationOnceMoreOtherwise) {
   }
 }
 
+TEST_F(LedgerTest, TornSettlementLeavesItsReservationWhole) {
+  Reservation paid = Ledger::create(path(), some_header()).reserve("training", kStep);
+  const std::string before = text();
+  paid.settle();
+  const std::string settlement = text().substr(before.size());
+  for (std::size_t size = 1; size < settlement.size(); ++size) {
+    const std::int64_t count =
+        times(read_ledger_text(before + settlement.substr(0, size)).spent(), kStep);
+    EXPECT_EQ(count, size < std::string_view(R"({"kind":"settle",)").size() ? 20 : 10);
+  }
+}
+
 TEST_F(LedgerTest, TornLineCountsNothingWhereNothingWasReserved) {
   Ledger::create(path(), some_header());
   append_raw(R"({"kind":"reserve","seq)");
