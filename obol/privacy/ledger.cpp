@@ -44,6 +44,13 @@ void read_lines(LedgerRecord& record, std::string_view text) {
   if (!text.empty()) record.torn = {.bytes = text.size(), .counted = event_of_torn(text, record)};
 }
 
+// What is longer could not be read again.
+void require_room(std::uint64_t size) {
+  if (size > kMaxLedgerBytes)
+    throw DataError(
+        violation("a ledger", fmt::format("at most {} bytes long", kMaxLedgerBytes), size));
+}
+
 template <class T>
 void require_same(const Path& path, std::string_view what, const T& recorded, const T& now) {
   if (recorded != now)
@@ -107,9 +114,7 @@ class LedgerWriter {
     log_.require_intact();
     const LedgerLine line = next(std::move(content));
     const std::string sealed = seal(text_of(line), hash_before(record_));
-    if (log_.size() + sealed.size() + 1 > kMaxLedgerBytes)
-      throw DataError(violation("a ledger", fmt::format("at most {} bytes long", kMaxLedgerBytes),
-                                log_.size() + sealed.size() + 1));
+    require_room(log_.size() + sealed.size() + 1);
     log_.append(sealed);
     add(record_, line, hash_in(sealed));
     return line.sequence;
@@ -149,7 +154,9 @@ void LedgerWriter::recover(std::string text) {
       RecoveredLine{.torn_bytes = static_cast<std::int64_t>(torn.bytes), .event = torn.counted});
   const std::string sealed = seal(text_of(line), hash_before(record_));
   text.resize(text.size() - torn.bytes);
-  log_.replace(text + sealed + '\n');
+  text += sealed + '\n';
+  require_room(text.size());
+  log_.replace(text);
   add(record_, line, hash_in(sealed));
 }
 
