@@ -40,6 +40,12 @@ Path replaceable(const Path& path) {
   return target;
 }
 
+Path without_trailing_slash(const Path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+}  // namespace
+
 void synchronise_folder(const Path& folder) {
   const Path name = folder.empty() ? Path(".") : folder;
   const int descriptor = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -49,12 +55,6 @@ void synchronise_folder(const Path& folder) {
   close(descriptor);
   if (status != 0 && error != EINVAL) fail("synchronise", name, error);
 }
-
-Path without_trailing_slash(const Path& path) {
-  return path.has_filename() ? path : path.parent_path();
-}
-
-}  // namespace
 
 void Bytes::read_exactly(std::uint64_t offset, std::span<std::byte> out,
                          std::string_view what) const {

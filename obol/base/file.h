@@ -93,6 +93,9 @@ class AtomicFile {
 
 void write_file(const Path& path, std::string_view text);
 
+// Puts the names in a folder on disk; an empty path is the working folder.
+void synchronise_folder(const Path& folder);
+
 // A new folder filled under a temporary name, then renamed. The final name must not exist, or
 // must be an empty folder.
 class AtomicFolder {

@@ -10,6 +10,7 @@
 #include "obol/data/npy.h"
 #include "obol/data/npz.h"
 #include "obol/data/picture.h"
+#include "obol/privacy/testing.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::fuzz {
@@ -81,7 +82,23 @@ void read_toml(Input input) {
   if (again.resolved() != recipe.resolved()) throw std::logic_error("a recipe changed on the way");
 }
 
+void read_ledger(Input input) {
+  const privacy::LedgerRecord record = privacy::read_ledger(MemoryBytes("fuzz", input));
+  if (!record.extends(record.head())) throw std::logic_error("a ledger does not extend its head");
+  for (const privacy::Event& event : record.spent()) {
+    privacy::check(event);
+    if (privacy::count_of(event) < 1) throw std::logic_error("a ledger counts less than nothing");
+  }
+}
+
 void keep(std::vector<std::byte>& /*file*/) {}
+
+void chain_ledger(std::vector<std::byte>& file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const std::string chained = privacy::chained(privacy::lines_of(text));
+  const auto bytes = std::as_bytes(std::span(chained));
+  file.assign(bytes.begin(), bytes.end());
+}
 
 // Every chunk of a PNG file ends in a checksum of its type and content.
 void repair_png(std::vector<std::byte>& file) {
@@ -124,9 +141,10 @@ void wrap_gzip(std::vector<std::byte>& file) {
 
 const std::vector<Target>& targets() {
   static const std::vector<Target> kTargets = {
-      {"idx", read_idx, wrap_gzip},      {"npy", read_npy, wrap_gzip}, {"npz", read_npz, keep},
-      {"png", read_picture, repair_png}, {"jpeg", read_picture, keep}, {"csv", read_csv, wrap_gzip},
-      {"toml", read_toml, keep},
+      {"idx", read_idx, wrap_gzip}, {"npy", read_npy, wrap_gzip},
+      {"npz", read_npz, keep},      {"png", read_picture, repair_png},
+      {"jpeg", read_picture, keep}, {"csv", read_csv, wrap_gzip},
+      {"toml", read_toml, keep},    {"ledger", read_ledger, chain_ledger},
   };
   return kTargets;
 }

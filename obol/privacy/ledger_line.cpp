@@ -1,0 +1,279 @@
+#include "obol/privacy/ledger_line.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "obol/base/error.h"
+#include "obol/base/sha256.h"
+#include "obol/privacy/event_json.h"
+
+namespace obol::privacy {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFormat = "obol-ledger";
+constexpr std::int64_t kVersion = 1;
+constexpr std::string_view kHashKey = R"(,"hash":")";
+constexpr std::string_view kClosing = "\"}";
+constexpr std::size_t kHashDigits = 64;
+constexpr std::size_t kSealBytes = kHashKey.size() + kHashDigits + kClosing.size();
+
+void check_text(std::string_view name, const std::string& text) {
+  if (text.empty() || text.size() > kMaxTextBytes)
+    throw InvalidArgument(violation(fmt::format("the length of {}", name),
+                                    fmt::format("1 to {} bytes", kMaxTextBytes), text.size()));
+  constexpr unsigned char kFirstPrintable = 0x20;
+  constexpr unsigned char kDelete = 0x7f;
+  const bool has_control = std::any_of(text.begin(), text.end(), [](unsigned char c) {
+    return c < kFirstPrintable || c == kDelete;
+  });
+  if (has_control) throw InvalidArgument(violation(name, "without control characters", "not"));
+  json_of(text);  // throws unless it is UTF-8
+}
+
+void check_time(const std::string& time) {
+  constexpr std::string_view kPattern = "0000-00-00T00:00:00Z";
+  bool matches = time.size() == kPattern.size();
+  for (std::size_t i = 0; matches && i < kPattern.size(); ++i)
+    matches = kPattern[i] == '0' ? std::isdigit(static_cast<unsigned char>(time[i])) != 0
+                                 : time[i] == kPattern[i];
+  if (!matches)
+    throw InvalidArgument(violation("time", "like 2026-01-31T12:00:00Z", json_of(time)));
+}
+
+void check_event(const Event& event, Neighbours neighbours) {
+  check(event);
+  if (count_of(event) < 1 || count_of(event) > kMaxCount)
+    throw InvalidArgument(violation("count", fmt::format("1 to {}", kMaxCount), count_of(event)));
+  common_neighbours(neighbours, neighbours_of(event));
+}
+
+void check_content(const LedgerRecord& /*record*/, const OpenLine& line) {
+  if (line.header.neighbours == Neighbours::kAsStated)
+    throw InvalidArgument(violation("neighbours", "add-remove, replace-one or person",
+                                    name_of(line.header.neighbours)));
+  if (line.header.records < 1)
+    throw InvalidArgument(violation("records", "positive", line.header.records));
+  check_text("fingerprint", line.header.fingerprint);
+  check_text("randomness", line.header.randomness);
+  check_text("software", line.version);
+  check_text("commit", line.commit);
+}
+
+void check_content(const LedgerRecord& record, const ReserveLine& line) {
+  check_text("purpose", line.purpose);
+  check_event(line.event, record.header.neighbours);
+}
+
+// Entries are in the order of their sequence numbers.
+template <class Entries>
+auto find_reservation(Entries& entries, std::int64_t sequence) {
+  const auto found = std::lower_bound(
+      entries.begin(), entries.end(), sequence,
+      [](const LedgerEntry& entry, std::int64_t wanted) { return entry.sequence < wanted; });
+  const bool is_there = found != entries.end() && found->sequence == sequence &&
+                        found->kind == LedgerEntryKind::kReserve;
+  return is_there ? found : entries.end();
+}
+
+void check_content(const LedgerRecord& record, const SettleLine& line) {
+  const auto found = find_reservation(record.entries, line.reservation);
+  if (found == record.entries.end())
+    throw InvalidArgument(violation("what is settled", "an earlier reservation", line.reservation));
+  if (found->used)
+    throw InvalidArgument(fmt::format(
+        "a reservation must be settled once, but {} was settled before", line.reservation));
+  if (line.used < 0 || line.used > count_of(*found->event))
+    throw InvalidArgument(
+        violation("used", fmt::format("0 to {}, as reserved", count_of(*found->event)), line.used));
+}
+
+void check_content(const LedgerRecord& record, const RecoveredLine& line) {
+  if (line.torn_bytes < 1)
+    throw InvalidArgument(violation("torn_bytes", "positive", line.torn_bytes));
+  if (line.event) check_event(*line.event, record.header.neighbours);
+}
+
+std::string text_of_content(const OpenLine& line) {
+  return fmt::format(
+      R"("format":"{}","version":{},"neighbours":"{}","records":{},"fingerprint":{},)"
+      R"("randomness":{},"software":{},"commit":{})",
+      kFormat, kVersion, name_of(line.header.neighbours), line.header.records,
+      json_of(line.header.fingerprint), json_of(line.header.randomness), json_of(line.version),
+      json_of(line.commit));
+}
+
+std::string text_of_content(const ReserveLine& line) {
+  return fmt::format(R"("purpose":{},"event":{})", json_of(line.purpose), json_of(line.event));
+}
+
+std::string text_of_content(const SettleLine& line) {
+  return fmt::format(R"("reservation":{},"used":{})", line.reservation, line.used);
+}
+
+std::string text_of_content(const RecoveredLine& line) {
+  return fmt::format(R"("torn_bytes":{},"event":{})", line.torn_bytes,
+                     line.event ? json_of(*line.event) : "null");
+}
+
+std::string_view kind_of(const LedgerLine& line) {
+  constexpr std::array<std::string_view, 4> kKinds = {"open", "reserve", "settle", "recovered"};
+  return kKinds.at(line.content.index());
+}
+
+OpenLine parse_open(StrictObject& object) {
+  const std::string format = object.text("format");
+  const std::int64_t version = object.integer("version");
+  if (format != kFormat) throw InvalidArgument(violation("format", kFormat, json_of(format)));
+  if (version != kVersion)
+    throw InvalidArgument(violation("version", std::to_string(kVersion), version));
+  OpenLine line{.header = {.neighbours = neighbours_from(object.text("neighbours")),
+                           .records = object.integer("records"),
+                           .fingerprint = object.text("fingerprint"),
+                           .randomness = object.text("randomness")},
+                .version = object.text("software"),
+                .commit = object.text("commit")};
+  return line;
+}
+
+LedgerLine parse(const json& value) {
+  StrictObject object(value, "a line");
+  LedgerLine line{};
+  const std::string kind = object.text("kind");
+  line.sequence = object.integer("sequence");
+  line.time = object.text("time");
+  if (kind == "open") {
+    line.content = parse_open(object);
+  } else if (kind == "reserve") {
+    line.content =
+        ReserveLine{.purpose = object.text("purpose"), .event = event_from(object.member("event"))};
+  } else if (kind == "settle") {
+    line.content =
+        SettleLine{.reservation = object.integer("reservation"), .used = object.integer("used")};
+  } else if (kind == "recovered") {
+    RecoveredLine recovered{.torn_bytes = object.integer("torn_bytes"), .event = {}};
+    if (const json& event = object.member("event"); !event.is_null())
+      recovered.event = event_from(event);
+    line.content = recovered;
+  } else {
+    throw InvalidArgument(violation("kind", "open, reserve, settle or recovered", json_of(kind)));
+  }
+  object.finish();
+  return line;
+}
+
+std::string hash_of(std::string_view text, std::string_view hash_before) {
+  Sha256 hash;
+  hash.update(hash_before);
+  hash.update(text);
+  return hash.hex();
+}
+
+}  // namespace
+
+void check_follows(const LedgerRecord& record, const LedgerLine& line) {
+  const auto next = static_cast<std::int64_t>(record.hashes.size());
+  if (line.sequence != next)
+    throw InvalidArgument(violation("sequence", std::to_string(next), line.sequence));
+  if (std::holds_alternative<OpenLine>(line.content) != (next == 0))
+    throw InvalidArgument(next == 0 ? violation("the first line", "of kind open", kind_of(line))
+                                    : violation("a later line", "of another kind", "open"));
+  check_time(line.time);
+  std::visit([&](const auto& content) { check_content(record, content); }, line.content);
+}
+
+void add(LedgerRecord& record, const LedgerLine& line, std::string_view hash) {
+  if (const auto* open = std::get_if<OpenLine>(&line.content)) {
+    record.header = open->header;
+    record.opened = line.time;
+    record.version = open->version;
+    record.commit = open->commit;
+  } else if (const auto* reserve = std::get_if<ReserveLine>(&line.content)) {
+    record.entries.push_back({.kind = LedgerEntryKind::kReserve,
+                              .sequence = line.sequence,
+                              .time = line.time,
+                              .purpose = reserve->purpose,
+                              .event = reserve->event,
+                              .used = {}});
+  } else if (const auto* settle = std::get_if<SettleLine>(&line.content)) {
+    find_reservation(record.entries, settle->reservation)->used = settle->used;
+  } else if (const auto* recovered = std::get_if<RecoveredLine>(&line.content)) {
+    record.entries.push_back({.kind = LedgerEntryKind::kRecovered,
+                              .sequence = line.sequence,
+                              .time = line.time,
+                              .purpose = {},
+                              .event = recovered->event,
+                              .used = {}});
+  }
+  record.hashes.emplace_back(hash);
+}
+
+std::string text_of(const LedgerLine& line) {
+  return fmt::format(
+      R"({{"kind":"{}","sequence":{},"time":{},{})", kind_of(line), line.sequence,
+      json_of(line.time),
+      std::visit([](const auto& content) { return text_of_content(content); }, line.content));
+}
+
+std::string seal(std::string_view text, std::string_view hash_before) {
+  return fmt::format("{}{}{}{}", text, kHashKey, hash_of(text, hash_before), kClosing);
+}
+
+std::string_view hash_in(std::string_view sealed) {
+  return sealed.substr(sealed.size() - kClosing.size() - kHashDigits, kHashDigits);
+}
+
+LedgerLine unseal(std::string_view sealed, std::string_view hash_before) {
+  if (sealed.size() > kMaxLineBytes)
+    throw InvalidArgument(
+        violation("a line", fmt::format("at most {} bytes long", kMaxLineBytes), sealed.size()));
+  if (sealed.find('\0') != std::string_view::npos)
+    throw InvalidArgument("a line must hold no NUL, but does");
+  if (sealed.size() < kSealBytes || !sealed.ends_with(kClosing) ||
+      sealed.substr(sealed.size() - kSealBytes, kHashKey.size()) != kHashKey)
+    throw InvalidArgument(R"(a line must end in ,"hash":"..."}, but does not)");
+  const std::string_view text = sealed.substr(0, sealed.size() - kSealBytes);
+  if (hash_of(text, hash_before) != hash_in(sealed))
+    throw InvalidArgument(
+        violation("the hash", "that of the hash before and of this line", "another"));
+  const json value = json::parse(std::string(text) + '}', nullptr, false);
+  if (value.is_discarded())
+    throw InvalidArgument(violation("a line", "a JSON object in UTF-8", "not"));
+  LedgerLine line = parse(value);
+  // A key given twice, a space, 0.10 for 0.1: what others could read in another way is refused.
+  if (text_of(line) != text)
+    throw InvalidArgument(violation("a line", "in the one form that is written", "in another"));
+  return line;
+}
+
+std::optional<Event> event_of_torn(std::string_view torn, const LedgerRecord& before) {
+  const std::string_view text = torn.substr(0, torn.find_last_not_of('\0') + 1);
+  if (text.size() > kMaxLineBytes || text.find(R"({"kind":)", 1) != std::string_view::npos)
+    throw InvalidArgument("a last line without its newline must be part of one line, but is more");
+  // It was to lower what counts for its reservation, which now counts in full.
+  if (text.starts_with(R"({"kind":"settle",)")) return std::nullopt;
+  constexpr std::string_view kEventKey = R"("event":)";
+  const std::size_t key = torn.find(kEventKey);
+  const std::size_t end = key == std::string_view::npos ? key : torn.find('}', key);
+  if (end != std::string_view::npos) {
+    const std::size_t begin = key + kEventKey.size();
+    const json value = json::parse(torn.substr(begin, end + 1 - begin), nullptr, false);
+    try {
+      const Event event = event_from(value);
+      check_event(event, before.header.neighbours);
+      return event;
+    } catch (const Error&) {  // then what is left of it says nothing
+    }
+  }
+  const auto last = std::find_if(
+      before.entries.rbegin(), before.entries.rend(),
+      [](const LedgerEntry& entry) { return entry.kind == LedgerEntryKind::kReserve; });
+  return last == before.entries.rend() ? std::nullopt : last->event;
+}
+
+}  // namespace obol::privacy
