@@ -19,7 +19,8 @@ namespace {
 using obol::RandomBits;
 using Values = std::vector<double>;
 
-constexpr std::size_t kCount = std::size_t{1} << 16;  // 512 KB: a layer's worth, in the second cache
+constexpr std::size_t kCount = std::size_t{1}
+                               << 16;  // 512 KB: a layer's worth, in the second cache
 constexpr double kSeconds = 0.2;
 
 // The best of five, since other programs can only slow it down.
