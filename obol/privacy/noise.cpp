@@ -17,14 +17,22 @@ constexpr std::size_t kBlock = 1024;  // words at once: they and their draws sta
 constexpr int kGridBits = 30;
 constexpr double kMostSpacings = 0x1p51;
 
+// Memory for one block, of which what was used is wiped at the end.
 template <class T>
-struct WipedBlock {
-  std::array<T, kBlock> items;
+class WipedBlock {
+ public:
   WipedBlock() = default;  // not cleared: every item is written before it is read
+  ~WipedBlock() { wipe(std::as_writable_bytes(std::span(items_).first(used_))); }
   WipedBlock(const WipedBlock&) = delete;
   WipedBlock& operator=(const WipedBlock&) = delete;
-  ~WipedBlock() { wipe(std::as_writable_bytes(std::span(items))); }
-  std::span<T> first(std::size_t count) { return std::span(items).first(count); }
+  std::span<T> first(std::size_t count) {
+    used_ = std::max(used_, count);
+    return std::span(items_).first(count);
+  }
+
+ private:
+  std::array<T, kBlock> items_;
+  std::size_t used_ = 0;
 };
 
 double finite_and_positive(double value, const char* name) {
@@ -128,7 +136,7 @@ void fill_blocks(RandomBits& bits, std::span<double> out) {
       Draws::transform(used, out.first(count));
     } else {
       Draws::transform(used, draws.first(used.size()));
-      std::copy_n(draws.items.begin(), count, out.begin());
+      std::copy_n(draws.first(used.size()).begin(), count, out.begin());
     }
     out = out.subspan(count);
   }
@@ -166,10 +174,11 @@ void add(RandomBits& bits, std::span<float> values, const NoiseGrid& grid) {
   WipedBlock<double> wide;
   while (!values.empty()) {
     const std::size_t count = std::min(values.size(), kBlock);
-    std::copy_n(values.begin(), count, wide.items.begin());
-    add_blocks<Draws>(bits, wide.first(count), grid);
-    std::transform(wide.items.begin(), wide.items.begin() + static_cast<std::ptrdiff_t>(count),
-                   values.begin(), [](double value) { return static_cast<float>(value); });
+    const std::span<double> block = wide.first(count);
+    std::copy_n(values.begin(), count, block.begin());
+    add_blocks<Draws>(bits, block, grid);
+    std::transform(block.begin(), block.end(), values.begin(),
+                   [](double value) { return static_cast<float>(value); });
     values = values.subspan(count);
   }
 }

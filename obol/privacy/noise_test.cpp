@@ -12,13 +12,9 @@
 
 #include "obol/base/error.h"
 #include "obol/privacy/noise_transform.h"
-#include "obol/privacy/testing.h"
 
 namespace obol::privacy {
 namespace {
-
-using testing::RecordedBits;
-using testing::ScriptedBits;
 
 constexpr std::uint64_t kAllOnes = ~std::uint64_t{0};
 constexpr std::uint64_t kMiddle = std::uint64_t{1} << 63;

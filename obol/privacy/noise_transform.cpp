@@ -175,24 +175,24 @@ using Doubles = std::span<const double>;
 
 // One set of functions per instruction set. A macro, because the attribute belongs to a function
 // and a template cannot have it as a parameter.
-#define OBOL_NOISE_KERNEL(suffix, attribute)                                                      \
-  attribute void gaussian_##suffix(Words words, std::span<double> draws) {                        \
+#define OBOL_NOISE_KERNEL(suffix, ...)                                                            \
+  __VA_ARGS__ void gaussian_##suffix(Words words, std::span<double> draws) {                      \
     gaussian_loop(words.data(), draws.data(), draws.size());                                      \
   }                                                                                               \
-  attribute void laplace_##suffix(Words words, std::span<double> draws) {                         \
+  __VA_ARGS__ void laplace_##suffix(Words words, std::span<double> draws) {                       \
     laplace_loop(words.data(), draws.data(), draws.size());                                       \
   }                                                                                               \
-  attribute bool round_gaussian_##suffix(Words words, Doubles draws, double steps_per_unit,       \
-                                         std::span<double> steps) {                               \
+  __VA_ARGS__ bool round_gaussian_##suffix(Words words, Doubles draws, double steps_per_unit,     \
+                                           std::span<double> steps) {                             \
     return round_loop<extreme_radius>(words.data(), draws.data(), steps_per_unit, steps.data(),   \
                                       steps.size(), 2);                                           \
   }                                                                                               \
-  attribute bool round_laplace_##suffix(Words words, Doubles draws, double steps_per_unit,        \
-                                        std::span<double> steps) {                                \
+  __VA_ARGS__ bool round_laplace_##suffix(Words words, Doubles draws, double steps_per_unit,      \
+                                          std::span<double> steps) {                              \
     return round_loop<extreme_exponent>(words.data(), draws.data(), steps_per_unit, steps.data(), \
                                         steps.size(), 1);                                         \
   }                                                                                               \
-  attribute void add_##suffix(Doubles steps, double spacing, std::span<double> values) {          \
+  __VA_ARGS__ void add_##suffix(Doubles steps, double spacing, std::span<double> values) {        \
     add_loop(steps.data(), spacing, values.data(), values.size());                                \
   }                                                                                               \
   NoiseKernel kernel_##suffix() {                                                                 \
@@ -204,8 +204,7 @@ using Doubles = std::span<const double>;
             add_##suffix};                                                                        \
   }
 
-#define OBOL_NO_ATTRIBUTE
-OBOL_NOISE_KERNEL(portable, OBOL_NO_ATTRIBUTE)
+OBOL_NOISE_KERNEL(portable)
 #if defined(__x86_64__)
 OBOL_NOISE_KERNEL(avx2, __attribute__((target("avx2"))))
 OBOL_NOISE_KERNEL(avx512, __attribute__((target("avx512f,avx512dq,avx512vl"))))

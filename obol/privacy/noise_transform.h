@@ -24,7 +24,8 @@ using Quad = long double;  // has 113 bits on 64-bit ARM
 #endif
 
 // One translation of the same loops. They differ in speed alone: no product is fused with a sum,
-// so that each gives the same bits.
+// so that each gives the same bits. The processor must round to nearest, as it does unless told
+// otherwise.
 struct NoiseKernel {
   std::string_view name;  // "avx512", "avx2", "portable"
   // `words` and `draws` have one size, for Gaussians an even one.
