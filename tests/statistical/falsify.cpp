@@ -217,7 +217,7 @@ Outputs run_often(const std::function<Output()>& run, std::size_t runs) {
 void judge(const Event& event, const Statistic& statistic, std::size_t p_hits, std::size_t q_hits,
            const Claim& claim, const Effort& effort, Direction direction, Finding& finding) {
   // Two bounds for each of the events in both directions.
-  const double error = effort.false_alarm / (2 * 2 * kEventsPerDirection);
+  const double error = effort.false_alarm / (4.0 * kEventsPerDirection);
   const double p = lower_bound(p_hits, effort.runs, error);
   const double q = upper_bound(q_hits, effort.runs, error);
   const double delta = claim.delta.value();
