@@ -1,5 +1,16 @@
 // A right mechanism is accused with probability at most 1e-6 a call of falsify; bits are seeded, so
 // that a test that passes once passes always, but for one with secure bits and a rate of 1e-9.
+//
+// Power, measured: the Gaussian mechanism in four dimensions, claimed with noise multiplier 1 and
+// its exact epsilon, has less noise in truth. Found at a false-alarm rate of 1e-6:
+//
+//   delta (epsilon)     20,000 runs a half              200,000 runs a half
+//   1e-5 (4.38)         0.5 of the noise: 0 of 20       0.5: 10 of 10, 0.6: 0 of 10
+//   0.01 (2.32)         0.7: 20 of 20, 0.75: 18 of 20   0.85: 8 of 8, 0.9: 6 of 8
+//   0.1 (1.16)          0.85: 20 of 20, 0.9: 6 of 20    0.95: 8 of 8
+//
+// So a mechanism is best examined at a delta far larger than the one it is run with: its whole
+// curve must hold, and common events are cheap to count.
 #include "tests/statistical/falsify.h"
 
 #include <algorithm>
