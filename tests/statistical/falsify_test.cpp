@@ -41,7 +41,6 @@ enum class Fault {
   kNoClipping,
   kNoNoiseOnAnEmptyBatch,
   kTheSameNoiseForAll,  // coordinates
-  kNaiveAddition,
   kNoiseDrawnOnce,
   kSizeOfBatchTold,
 };
