@@ -10,7 +10,7 @@ if(TARGET obol_tensor)
   install(TARGETS obol_tensor LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/obol)
 endif()
 install(DIRECTORY obol/ DESTINATION include/obol FILES_MATCHING PATTERN "*.h"
-        PATTERN "testing.h" EXCLUDE)
+        PATTERN "*testing.h" EXCLUDE)
 install(DIRECTORY recipes DESTINATION share/obol)
 install(EXPORT ObolTargets NAMESPACE obol:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Obol)
 configure_package_config_file(cmake/ObolConfig.cmake.in ${PROJECT_BINARY_DIR}/ObolConfig.cmake

@@ -31,14 +31,6 @@ void count_forks() {
   if (kRegistered != 0) throw Error("pthread_atfork must succeed, but ran out of memory");
 }
 
-void wipe(void* data, std::size_t size) {
-#if OBOL_HAS_OPENSSL
-  OPENSSL_cleanse(data, size);
-#else
-  explicit_bzero(data, size);
-#endif
-}
-
 void secure_fill(std::span<std::byte> bytes) {
 #if OBOL_HAS_OPENSSL
   constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // RAND_priv_bytes counts in int
@@ -63,6 +55,14 @@ void secure_fill(std::span<std::byte> bytes) {
 
 }  // namespace
 
+void wipe(std::span<std::byte> memory) noexcept {
+#if OBOL_HAS_OPENSSL
+  OPENSSL_cleanse(memory.data(), memory.size());
+#else
+  explicit_bzero(memory.data(), memory.size());
+#endif
+}
+
 std::uint64_t RandomBits::below(std::uint64_t bound) {
   if (bound == 0) throw InvalidArgument(violation("the bound of a draw", "positive", bound));
   // Words under `threshold` (2^64 mod bound of them) would make small remainders more likely.
@@ -75,7 +75,7 @@ std::uint64_t RandomBits::below(std::uint64_t bound) {
 
 SecureBits::SecureBits() { count_forks(); }
 
-SecureBits::~SecureBits() { wipe(buffer_.data(), sizeof buffer_); }
+SecureBits::~SecureBits() { wipe(std::as_writable_bytes(std::span(buffer_))); }
 
 void SecureBits::refill() {
   fork_count_ = fork_generation.load(std::memory_order_relaxed);

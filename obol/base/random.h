@@ -16,6 +16,10 @@
 
 namespace obol {
 
+// Overwrites memory in a way that no optimiser removes: for random words, and what was made of
+// them.
+void wipe(std::span<std::byte> memory) noexcept;
+
 class RandomBits {
  public:
   using result_type = std::uint64_t;

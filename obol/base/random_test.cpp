@@ -260,6 +260,12 @@ TEST(SecureBits, KeepNoCopyOfAWordThatTheyHandedOut) {
   }
 }
 
+TEST(Wipe, LeavesZeros) {
+  std::array<std::uint64_t, 5> words = {1, 2, 3, 4, 5};
+  wipe(std::as_writable_bytes(std::span(words).subspan(1, 3)));
+  EXPECT_EQ(words, (std::array<std::uint64_t, 5>{1, 0, 0, 0, 5}));
+}
+
 TEST(Below, StaysBelowTheBound) {
   SecureBits bits;
   for (const std::uint64_t bound :

@@ -6,7 +6,7 @@
 #include "obol/base/random.h"
 #include "obol/privacy/ledger.h"
 #include "obol/privacy/ledger_line.h"
-#include "obol/privacy/testing.h"
+#include "obol/privacy/ledger_testing.h"
 
 namespace obol::privacy {
 namespace {

@@ -10,7 +10,7 @@
 #include "obol/base/sha256.h"
 #include "obol/base/version.h"
 #include "obol/privacy/ledger_line.h"
-#include "obol/privacy/testing.h"
+#include "obol/privacy/ledger_testing.h"
 
 namespace obol::privacy {
 namespace {

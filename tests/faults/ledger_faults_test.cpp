@@ -13,7 +13,7 @@
 #include "obol/base/text.h"
 #include "obol/privacy/ledger.h"
 #include "obol/privacy/ledger_line.h"
-#include "obol/privacy/testing.h"
+#include "obol/privacy/ledger_testing.h"
 #include "tests/faults/calls.h"
 #include "tests/faults/run.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "obol/privacy/ledger.h"
-#include "obol/privacy/testing.h"
+#include "obol/privacy/ledger_testing.h"
 
 namespace obol::faults {
 namespace {

@@ -10,7 +10,7 @@
 #include "obol/data/npy.h"
 #include "obol/data/npz.h"
 #include "obol/data/picture.h"
-#include "obol/privacy/testing.h"
+#include "obol/privacy/ledger_testing.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::fuzz {

@@ -1,0 +1,233 @@
+#include "obol/privacy/noise.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+#include "obol/privacy/noise_transform.h"
+
+namespace obol::privacy {
+namespace {
+
+constexpr std::size_t kBlock = 1024;  // words at once: they and their draws stay in the first cache
+constexpr int kGridBits = 30;
+constexpr double kMostSpacings = 0x1p51;
+
+// Memory for one block, of which what was used is wiped at the end.
+template <class T>
+class WipedBlock {
+ public:
+  WipedBlock() = default;  // not cleared: every item is written before it is read
+  ~WipedBlock() { wipe(std::as_writable_bytes(std::span(items_).first(used_))); }
+  WipedBlock(const WipedBlock&) = delete;
+  WipedBlock& operator=(const WipedBlock&) = delete;
+  std::span<T> first(std::size_t count) {
+    used_ = std::max(used_, count);
+    return std::span(items_).first(count);
+  }
+
+ private:
+  std::array<T, kBlock> items_;
+  std::size_t used_ = 0;
+};
+
+double finite_and_positive(double value, const char* name) {
+  if (!std::isfinite(value) || value <= 0)
+    throw InvalidArgument(violation(name, "finite and positive", value));
+  return value;
+}
+
+// `magnified` is the rounding's share of the sensitivity in spacings: sqrt(d) or d.
+NoiseGrid grid_for(double sensitivity, double multiplier, double magnified) {
+  const double scale = sensitivity * multiplier;
+  // Far from where the spacing, or the noise in it, could leave the range of a double.
+  if (!(scale >= 1e-200 && scale <= 1e200))
+    throw InvalidArgument(violation("the scale of noise", "between 1e-200 and 1e200", scale));
+  const double spacing = std::ldexp(1.0, std::ilogb(scale) - kGridBits);
+  // Rounded up by more than the errors of these four operations.
+  const double widened = multiplier * (sensitivity + spacing * magnified) * (1 + 0x1p-50);
+  if (!(widened <= 2 * scale))
+    throw InvalidArgument(violation("the rounding of the values to the noise's grid",
+                                    "small beside their sensitivity (fewer values, or less noise)",
+                                    fmt::format("{} of it", spacing * magnified / sensitivity)));
+  return {.spacing = spacing, .scale = widened, .largest = kMostSpacings * spacing};
+}
+
+// Says neither which value nor what it is: both are private.
+template <class Real>
+void check_values(std::span<const Real> values, const NoiseGrid& grid) {
+  const bool fits = std::all_of(values.begin(), values.end(), [&](Real value) {
+    return std::fabs(static_cast<double>(value)) <= grid.largest;
+  });
+  if (!fits)
+    throw InvalidArgument(
+        violation("each value to which noise is added",
+                  fmt::format("finite and at most {:.2g} in magnitude", grid.largest),
+                  std::string_view("not, for at least one")));
+}
+
+// The whole number next to the draw, in exact arithmetic.
+double nearest_step(Quad draw, double steps_per_unit) {
+  const Quad scaled = draw * steps_per_unit;
+  // Below 2^38: whole numbers and their halves are exact in a double, and so is the difference.
+  const double near = std::nearbyint(static_cast<double>(scaled));
+  const Quad off = scaled - near;
+  if (off > Quad{0.5}) return near + 1;
+  if (off < Quad{-0.5}) return near - 1;
+  return near;
+}
+
+struct GaussianDraws {
+  static std::size_t words_for(std::size_t count) { return count + count % 2; }
+  static void transform(std::span<const std::uint64_t> words, std::span<double> draws) {
+    fastest_noise_kernel().gaussian(words, draws);
+  }
+  static bool round(std::span<const std::uint64_t> words, std::span<const double> draws,
+                    double steps_per_unit, std::span<double> steps) {
+    return fastest_noise_kernel().round_gaussian(words, draws, steps_per_unit, steps);
+  }
+  static void settle(RandomBits& bits, std::span<const std::uint64_t> words,
+                     std::span<const double> draws, double steps_per_unit,
+                     std::span<double> steps) {
+    for (std::size_t i = 0; i < words.size(); i += 2) {
+      if (!radius_word_in_doubt(words[i]) && !draw_in_doubt(draws[i] * steps_per_unit) &&
+          !draw_in_doubt(draws[i + 1] * steps_per_unit))
+        continue;
+      const std::uint64_t radius_low = bits();
+      const std::uint64_t angle_low = bits();
+      const auto pair = exact_gaussian({words[i], radius_low}, {words[i + 1], angle_low});
+      steps[i] = nearest_step(pair[0], steps_per_unit);
+      steps[i + 1] = nearest_step(pair[1], steps_per_unit);
+    }
+  }
+};
+
+struct LaplaceDraws {
+  static std::size_t words_for(std::size_t count) { return count; }
+  static void transform(std::span<const std::uint64_t> words, std::span<double> draws) {
+    fastest_noise_kernel().laplace(words, draws);
+  }
+  static bool round(std::span<const std::uint64_t> words, std::span<const double> draws,
+                    double steps_per_unit, std::span<double> steps) {
+    return fastest_noise_kernel().round_laplace(words, draws, steps_per_unit, steps);
+  }
+  static void settle(RandomBits& bits, std::span<const std::uint64_t> words,
+                     std::span<const double> draws, double steps_per_unit,
+                     std::span<double> steps) {
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if (exponent_word_in_doubt(words[i]) || draw_in_doubt(draws[i] * steps_per_unit))
+        steps[i] = nearest_step(exact_laplace({words[i], bits()}), steps_per_unit);
+  }
+};
+
+template <class Draws>
+void fill_blocks(RandomBits& bits, std::span<double> out) {
+  WipedBlock<std::uint64_t> words;
+  WipedBlock<double> draws;
+  while (!out.empty()) {
+    const std::size_t count = std::min(out.size(), kBlock);
+    const auto used = words.first(Draws::words_for(count));
+    bits.fill(used);
+    if (used.size() == count) {
+      Draws::transform(used, out.first(count));
+    } else {
+      Draws::transform(used, draws.first(used.size()));
+      std::copy_n(draws.first(used.size()).begin(), count, out.begin());
+    }
+    out = out.subspan(count);
+  }
+}
+
+template <class Draws>
+void add_blocks(RandomBits& bits, std::span<double> values, const NoiseGrid& grid) {
+  const double steps_per_unit = grid.scale / grid.spacing;  // by a power of two: exact
+  WipedBlock<std::uint64_t> words;
+  WipedBlock<double> draws;
+  WipedBlock<double> steps;
+  while (!values.empty()) {
+    const std::size_t count = std::min(values.size(), kBlock);
+    const std::size_t needed = Draws::words_for(count);
+    bits.fill(words.first(needed));
+    Draws::transform(words.first(needed), draws.first(needed));
+    if (!Draws::round(words.first(needed), draws.first(needed), steps_per_unit,
+                      steps.first(needed)))
+      Draws::settle(bits, words.first(needed), draws.first(needed), steps_per_unit,
+                    steps.first(needed));
+    fastest_noise_kernel().add_steps(steps.first(count), grid.spacing, values.first(count));
+    values = values.subspan(count);
+  }
+}
+
+template <class Draws>
+void add(RandomBits& bits, std::span<double> values, const NoiseGrid& grid) {
+  check_values(std::span<const double>(values), grid);
+  add_blocks<Draws>(bits, values, grid);
+}
+
+template <class Draws>
+void add(RandomBits& bits, std::span<float> values, const NoiseGrid& grid) {
+  check_values(std::span<const float>(values), grid);
+  WipedBlock<double> wide;
+  while (!values.empty()) {
+    const std::size_t count = std::min(values.size(), kBlock);
+    const std::span<double> block = wide.first(count);
+    std::copy_n(values.begin(), count, block.begin());
+    add_blocks<Draws>(bits, block, grid);
+    std::transform(block.begin(), block.end(), values.begin(),
+                   [](double value) { return static_cast<float>(value); });
+    values = values.subspan(count);
+  }
+}
+
+template <class Noise>
+NoiseGrid grid_of_release(const Noise& noise, std::size_t count) {
+  if (noise.dimension != 0 && noise.dimension < count)
+    throw InvalidArgument(violation("the dimension of a release",
+                                    fmt::format("at least that of its part, {}", count),
+                                    noise.dimension));
+  return grid_of(noise, std::max(noise.dimension, count));
+}
+
+}  // namespace
+
+NoiseGrid grid_of(const GaussianNoise& noise, std::size_t dimension) {
+  return grid_for(finite_and_positive(noise.sensitivity, "the sensitivity"),
+                  finite_and_positive(noise.noise_multiplier, "noise_multiplier"),
+                  std::sqrt(static_cast<double>(dimension)));
+}
+
+NoiseGrid grid_of(const LaplaceNoise& noise, std::size_t dimension) {
+  return grid_for(finite_and_positive(noise.sensitivity, "the sensitivity"),
+                  finite_and_positive(noise.scale, "the scale of Laplace noise"),
+                  static_cast<double>(dimension));
+}
+
+void add_gaussian(RandomBits& bits, std::span<double> values, const GaussianNoise& noise) {
+  add<GaussianDraws>(bits, values, grid_of_release(noise, values.size()));
+}
+
+void add_gaussian(RandomBits& bits, std::span<float> values, const GaussianNoise& noise) {
+  add<GaussianDraws>(bits, values, grid_of_release(noise, values.size()));
+}
+
+void add_laplace(RandomBits& bits, std::span<double> values, const LaplaceNoise& noise) {
+  add<LaplaceDraws>(bits, values, grid_of_release(noise, values.size()));
+}
+
+void add_laplace(RandomBits& bits, std::span<float> values, const LaplaceNoise& noise) {
+  add<LaplaceDraws>(bits, values, grid_of_release(noise, values.size()));
+}
+
+void fill_gaussian(RandomBits& bits, std::span<double> draws) {
+  fill_blocks<GaussianDraws>(bits, draws);
+}
+
+void fill_laplace(RandomBits& bits, std::span<double> draws) {
+  fill_blocks<LaplaceDraws>(bits, draws);
+}
+
+}  // namespace obol::privacy
