@@ -14,6 +14,9 @@ namespace obol::cli {
 // A command runs after the whole line is parsed: main calls what the chosen subcommand left here.
 using Action = std::function<ExitCode()>;
 
+void add_account(CLI::App& root, Action& action);
+void add_calibrate(CLI::App& root, Action& action);
+void add_certify(CLI::App& root, Action& action);  // and verify
 void add_completion(CLI::App& root, Action& action);
 void add_data(CLI::App& root, Action& action);
 void add_doctor(CLI::App& root, Action& action);

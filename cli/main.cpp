@@ -60,6 +60,9 @@ ExitCode run(int argc, char** argv) {
   Action action;
   add_data(app, action);
   add_recipes(app, action);
+  add_account(app, action);
+  add_calibrate(app, action);
+  add_certify(app, action);
   add_doctor(app, action);
   add_completion(app, action);
   app.fallthrough();

@@ -7,6 +7,7 @@
 #include "cli/app.h"
 #include "obol/base/file.h"
 #include "obol/data/reader.h"
+#include "obol/privacy/plan.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::cli {
@@ -37,6 +38,7 @@ ExitCode show(const ShowArguments& arguments) {
   auto recipe = recipe::Recipe::load(path, arguments.overrides);
   recipe.read<recipe::Heading>("");
   static_cast<void>(recipe.read<data::RecipeData>("data").options());  // checks sizes and ranges
+  recipe.read<privacy::PrivacyOptions>("privacy");
   recipe.finish();
   std::cout << recipe.resolved();
   return ExitCode::kOk;

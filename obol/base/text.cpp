@@ -93,6 +93,13 @@ std::string with_thousands(std::uint64_t number) {
   return text;
 }
 
+std::string rounded_up(double value) {
+  std::string text = fmt::format("{:.6g}", value);
+  if (!std::isfinite(value) || std::stod(text) >= value) return text;
+  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 5);
+  return fmt::format("{:.6g}", std::ceil(value / unit) * unit);
+}
+
 std::string human_seconds(double seconds) {
   constexpr double kLongest = 1e15;  // beyond it a count of seconds says nothing
   if (!(seconds >= 0 && seconds <= kLongest)) return "?";

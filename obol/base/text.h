@@ -30,6 +30,9 @@ std::string human_bytes(std::uint64_t bytes);
 // "60,000"
 std::string with_thousands(std::uint64_t number);
 
+// A bound in six significant digits, never rounded to less than it is: "844.309".
+std::string rounded_up(double value);
+
 // "1.2 s", "4 min 10 s", "3 h 5 min".
 std::string human_seconds(double seconds);
 

@@ -196,6 +196,17 @@ TEST(Join, UndoesSplit) {
     EXPECT_EQ(join(split(text, '.'), "."), text);
 }
 
+TEST(RoundedUp, NeverSaysLessThanItIs) {
+  EXPECT_EQ(rounded_up(844.3086), "844.309");
+  EXPECT_EQ(rounded_up(379.4171), "379.418");
+  EXPECT_EQ(rounded_up(10), "10");
+  EXPECT_EQ(rounded_up(0), "0");
+  EXPECT_EQ(rounded_up(9.9999991), "10");
+  EXPECT_EQ(rounded_up(0.0367775221), "0.0367776");
+  for (double value = 1e-9; value < 1e12; value *= 1.7)
+    EXPECT_GE(std::stod(rounded_up(value)), value * (1 - 1e-15));
+}
+
 }  // namespace
 TEST(WithThousands, SeparatesGroupsOfThree) {
   EXPECT_EQ(with_thousands(0), "0");

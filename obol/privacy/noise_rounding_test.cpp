@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "obol/privacy/noise.h"
-#include "obol/privacy/noise_transform.h"
 #include "obol/privacy/noise_testing.h"
+#include "obol/privacy/noise_transform.h"
 
 namespace obol::privacy {
 namespace {

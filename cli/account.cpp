@@ -1,0 +1,322 @@
+// obol account: what releases cost, of a recipe before paying, of runs so far, or by numbers
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/app.h"
+#include "cli/numbers.h"
+#include "obol/base/console.h"
+#include "obol/base/file.h"
+#include "obol/base/plot.h"
+#include "obol/base/text.h"
+#include "obol/privacy/accountant.h"
+#include "obol/privacy/certificate.h"
+#include "obol/privacy/event_json.h"
+#include "obol/privacy/plan.h"
+#include "obol/recipe/recipe.h"
+
+namespace obol::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using namespace privacy;
+
+struct Arguments {
+  std::vector<std::string> what;
+  std::optional<double> sampling_rate;
+  std::optional<double> noise_multiplier;
+  std::optional<double> delta;
+  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> releases_per_step;
+  std::optional<std::int64_t> group_size;
+  std::string sampling;
+  std::string accountant;
+  std::string conversion = "tight";
+  std::string orders;
+  std::string plot;
+  std::vector<std::string> overrides;
+  bool as_json = false;
+};
+
+// What is to be accounted for, wherever it was described.
+struct Bill {
+  std::string title;
+  std::vector<PlannedEvent> items;
+  std::optional<Delta> delta;
+  std::optional<double> budget;
+  std::optional<PublishedCount> published;
+  std::int64_t releases = 0;  // that the published count is about
+  std::vector<std::string> remarks;
+  Neighbours neighbours = Neighbours::kAsStated;
+};
+
+Event event_of(const Arguments& arguments) {
+  const double multiplier = needed(arguments.noise_multiplier, "--noise-multiplier") /
+                            std::sqrt(static_cast<double>(arguments.releases_per_step.value_or(1)));
+  const std::int64_t steps = needed(arguments.steps, "--steps");
+  if (arguments.releases_per_step.value_or(1) < 1)
+    throw InvalidArgument(
+        violation("--releases-per-step", "at least 1", *arguments.releases_per_step));
+  if (arguments.sampling == "none") {
+    if (arguments.sampling_rate)
+      throw InvalidArgument("--sampling-rate must not be given with --sampling none");
+    return Gaussian{multiplier, steps};
+  }
+  const double rate = needed(arguments.sampling_rate, "--sampling-rate");
+  if (arguments.sampling == "without-replacement")
+    return FixedBatchGaussian{rate, multiplier, steps};
+  if (arguments.sampling == "shard") return ShardGaussian{rate, multiplier, steps};
+  return SampledGaussian{rate, multiplier, steps};
+}
+
+Bill bill_of_recipe(const std::string& name, const Arguments& arguments, const Accounting& how) {
+  auto recipe = recipe::Recipe::load(recipe::find(name), arguments.overrides);
+  const auto heading = recipe.read<recipe::Heading>("");
+  const auto options = recipe.read<PrivacyOptions>("privacy");
+  recipe.finish("privacy");
+  const Plan plan = plan_of(options, how);
+  Bill bill{.title = heading.title.value_or(name),
+            .items = plan.planned,
+            .delta = plan.delta,
+            .budget = std::nullopt,
+            .published = plan.published,
+            .releases = plan.steps,
+            .remarks = {},
+            .neighbours = plan.neighbours};
+  if (plan.budget) bill.budget = plan.budget->value();
+  if (plan.calibrated) bill.remarks.push_back("calibrated: " + *plan.calibrated);
+  return bill;
+}
+
+bool is_run(const std::string& name) { return std::filesystem::exists(Path(name) / kLedgerName); }
+
+Bill bill_of_runs(const std::vector<std::string>& names) {
+  Bill bill{.title = join(names, " and ")};
+  for (const std::string& name : names) {
+    if (!is_run(name))
+      throw DataError(violation(name, fmt::format("a run, with a {}", kLedgerName), "none"));
+    const LedgerRecord ledger = read_ledger(Path(name) / kLedgerName);
+    bill.neighbours = common_neighbours(bill.neighbours, ledger.header.neighbours);
+    for (const Event& event : ledger.spent())
+      bill.items.push_back({names.size() == 1 ? "spent" : name, event});
+    if (ledger.torn)
+      bill.remarks.push_back(fmt::format(
+          "{}: the ledger's last {} bytes are torn; counted for them: {}", name, ledger.torn->bytes,
+          ledger.torn->counted ? describe(*ledger.torn->counted) : "nothing"));
+    if (ledger.header.randomness.starts_with("not private"))
+      bill.remarks.push_back(fmt::format("{}: {}", name, ledger.header.randomness));
+    if (!std::filesystem::exists(Path(name) / kCertificateName)) continue;
+    const CertificateTerms terms = read_terms(name);
+    bill.delta = std::max(bill.delta.value_or(terms.delta), terms.delta);
+    if (names.size() == 1 && terms.published) {
+      bill.published = terms.published;
+      bill.releases = certify(ledger, terms).published->releases;
+    }
+  }
+  return bill;
+}
+
+Bill bill_of(const Arguments& arguments, const Accounting& how) {
+  const bool by_numbers = arguments.sampling_rate || arguments.noise_multiplier || arguments.steps;
+  if (arguments.what.empty()) {
+    const Event event = event_of(arguments);
+    check(event);
+    return {.title = "", .items = {{"", event}}};
+  }
+  if (by_numbers)
+    throw InvalidArgument(
+        "--sampling-rate, --noise-multiplier and --steps must not be given with a recipe or a run: "
+        "those have their own");
+  const bool any_run = std::any_of(arguments.what.begin(), arguments.what.end(), is_run);
+  if (any_run || arguments.what.size() > 1) return bill_of_runs(arguments.what);
+  return bill_of_recipe(arguments.what.front(), arguments, how);
+}
+
+std::vector<Event> events_of(const Bill& bill) {
+  std::vector<Event> events;
+  for (const PlannedEvent& item : bill.items) events.push_back(item.event);
+  return events;
+}
+
+ordered_json curve_at(const std::string& orders, const std::vector<Event>& events) {
+  ordered_json curve = ordered_json::object();
+  if (orders.empty()) return curve;
+  RdpAccountant accountant;
+  for (const Event& event : events) accountant.compose(event);
+  for (const std::string& text : split(orders, ',')) {
+    const std::optional<double> order = parse_number(trim(text));
+    if (!order) throw InvalidArgument(violation("--orders", "numbers separated by commas", text));
+    curve[std::string(trim(text))] = accountant.rdp(*order);
+  }
+  return curve;
+}
+
+// Epsilon when a share of everything has been released.
+void draw(const std::string& path, const Bill& bill, Delta delta, const Accounting& how) {
+  constexpr int kPoints = 40;
+  std::int64_t most = 1;
+  for (const PlannedEvent& item : bill.items) most = std::max(most, count_of(item.event));
+  Plot plot{.title = fmt::format("Privacy spent at delta {:g}", delta.value()),
+            .x_label = "steps",
+            .y_label = "epsilon",
+            .lines = {{"guarantee", {{0.0, 0.0}}}}};
+  if (bill.published) plot.lines.push_back({"as published (no guarantee)", {{0.0, 0.0}}});
+  if (bill.budget) plot.marks.push_back({fmt::format("budget {:g}", *bill.budget), *bill.budget});
+  for (int i = 1; i <= kPoints; ++i) {
+    const double share = static_cast<double>(i) / kPoints;
+    const auto part = [&](std::int64_t count) {
+      return static_cast<std::int64_t>(std::ceil(static_cast<double>(count) * share));
+    };
+    std::vector<Event> events;
+    for (const Event& event : events_of(bill))
+      events.push_back(with_count(event, part(count_of(event))));
+    const double x = static_cast<double>(bill.published ? part(bill.releases) : part(most));
+    plot.lines[0].points.emplace_back(x, account(events, delta, how).epsilon);
+    if (bill.published)
+      plot.lines[1].points.emplace_back(
+          x, account_as_published(*bill.published, part(bill.releases), delta).epsilon);
+  }
+  write_file(path, plot_svg(plot));
+  log_line(LogLevel::kInfo, fmt::format("wrote {}", path));
+}
+
+std::string in_words(Neighbours neighbours) {
+  switch (neighbours) {
+    case Neighbours::kReplaceOne:
+      return "one record has another value";
+    case Neighbours::kPerson:
+      return "one person gives any other input";
+    default:
+      return "one record more or less";
+  }
+}
+
+void print(const Bill& bill, const Guarantee& guarantee,
+           const std::optional<PublishedEpsilon>& published, const ordered_json& curve) {
+  if (!bill.title.empty()) std::cout << bill.title << "\n\n";
+  for (const PlannedEvent& item : bill.items)
+    if (!item.purpose.empty())
+      std::cout << fmt::format("  {:<16} {}\n", item.purpose, describe(item.event));
+  for (const std::string& remark : bill.remarks) std::cout << fmt::format("  {}\n", remark);
+  if (!bill.title.empty()) std::cout << '\n';
+  std::cout << fmt::format("guarantee        epsilon {} at delta {:g}\n",
+                           rounded_up(guarantee.epsilon), guarantee.delta);
+  std::cout << fmt::format(
+      "accountant       {}\n",
+      guarantee.order ? fmt::format("rdp, best order {:.4g}", *guarantee.order)
+                      : fmt::format("pld, the true epsilon is between {:.6g} "
+                                    "and {}",
+                                    guarantee.epsilon_lower, rounded_up(guarantee.epsilon)));
+  std::cout << fmt::format("neighbours       {}: {}\n", name_of(guarantee.neighbours),
+                           in_words(guarantee.neighbours));
+  if (guarantee.group_size > 1)
+    std::cout << fmt::format("groups           of up to {} records\n", guarantee.group_size);
+  if (bill.budget)
+    std::cout << fmt::format("budget           epsilon {:g}: {}\n", *bill.budget,
+                             guarantee.epsilon <= *bill.budget ? "kept" : "exceeded");
+  for (const auto& [order, value] : curve.items())
+    std::cout << fmt::format("rdp at {:<9} {:.12g}\n", order, value.get<double>());
+  if (published)
+    std::cout << fmt::format("as published     epsilon {:.4g}\n\n{}\n", published->epsilon,
+                             privacy::in_words(*published, guarantee.epsilon));
+}
+
+ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
+                     const std::optional<PublishedEpsilon>& published, const ordered_json& curve,
+                     double seconds) {
+  ordered_json value;
+  value["epsilon"] = guarantee.epsilon;
+  value["epsilon_lower"] = guarantee.accountant == AccountantKind::kPld
+                               ? ordered_json(guarantee.epsilon_lower)
+                               : ordered_json(nullptr);
+  value["delta"] = guarantee.delta;
+  value["accountant"] = name_of(guarantee.accountant);
+  value["order"] = guarantee.order ? ordered_json(*guarantee.order) : ordered_json(nullptr);
+  value["neighbours"] = name_of(guarantee.neighbours);
+  value["group_size"] = guarantee.group_size;
+  value["rdp"] = curve;
+  value["as_published"] = nullptr;
+  if (published)
+    value["as_published"] = {{"epsilon", published->epsilon},
+                             {"paper", published->count.paper},
+                             {"is_a_guarantee", false}};
+  value["budget"] = bill.budget ? ordered_json(*bill.budget) : ordered_json(nullptr);
+  value["events"] = ordered_json::array();
+  for (const PlannedEvent& item : bill.items)
+    value["events"].push_back(
+        {{"purpose", item.purpose}, {"event", ordered_json::parse(json_of(item.event))}});
+  value["seconds"] = seconds;
+  return value;
+}
+
+ExitCode run_account(const Arguments& arguments) {
+  const auto start = std::chrono::steady_clock::now();
+  Accounting how{
+      .kind = arguments.accountant.empty() ? AccountantKind::kTightest
+                                           : accountant_from(arguments.accountant),
+      .conversion = arguments.conversion == "classic" ? Conversion::kClassic : Conversion::kTight};
+  // The conversion is one of Renyi divergences.
+  if (arguments.conversion == "classic" && arguments.accountant.empty())
+    how.kind = AccountantKind::kRdp;
+  const std::int64_t group = arguments.group_size.value_or(1);
+  if (group < 1 || group > 10000)
+    throw InvalidArgument(violation("--group-size", "from 1 to 10000", group));
+  how.group_size = static_cast<int>(group);
+  const Bill bill = bill_of(arguments, how);
+  const Delta delta =
+      arguments.delta || !bill.delta ? Delta{needed(arguments.delta, "--delta")} : *bill.delta;
+  Guarantee guarantee = account(events_of(bill), delta, how);
+  guarantee.neighbours = common_neighbours(bill.neighbours, guarantee.neighbours);
+  if (guarantee.neighbours == Neighbours::kAsStated) guarantee.neighbours = Neighbours::kAddRemove;
+  std::optional<PublishedEpsilon> published;
+  if (bill.published) published = account_as_published(*bill.published, bill.releases, delta);
+  const ordered_json curve = curve_at(arguments.orders, events_of(bill));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (arguments.as_json)
+    std::cout << to_json(bill, guarantee, published, curve, seconds.count()).dump() << '\n';
+  else
+    print(bill, guarantee, published, curve);
+  if (!arguments.plot.empty()) draw(arguments.plot, bill, delta, how);
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void add_account(CLI::App& root, Action& action) {
+  CLI::App* command = root.add_subcommand(
+      "account", "the price of a recipe before paying, of runs so far, or of numbers");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("what", arguments->what, "a recipe, or runs on the same data");
+  add_number(*command, "--sampling-rate", arguments->sampling_rate,
+             "probability of a record to take part in a step");
+  add_number(*command, "--noise-multiplier", arguments->noise_multiplier,
+             "standard deviation of the noise over the sensitivity");
+  add_whole(*command, "--steps", arguments->steps, "how often");
+  add_number(*command, "--delta", arguments->delta, "the probability that is given away");
+  command->add_option("--sampling", arguments->sampling, "how records are drawn (poisson)")
+      ->check(CLI::IsMember({"poisson", "without-replacement", "shard", "none"}));
+  add_whole(*command, "--releases-per-step", arguments->releases_per_step,
+            "outputs of one subsample, each with the noise (1)");
+  add_whole(*command, "--group-size", arguments->group_size,
+            "records that one person may have given (1)");
+  command->add_option("--accountant", arguments->accountant, "pld (tight) or rdp")
+      ->check(CLI::IsMember({"pld", "rdp"}));
+  command
+      ->add_option("--conversion", arguments->conversion, "of rdp: tight, or classic as in papers")
+      ->check(CLI::IsMember({"tight", "classic"}));
+  command->add_option("--orders", arguments->orders, "also show the Renyi curve there: 1.25,2,8");
+  command->add_option("--plot", arguments->plot, "draw epsilon over steps into an SVG file");
+  command->add_option("--set", arguments->overrides, "section.key=value, with a recipe")
+      ->allow_extra_args(false);
+  command->add_flag("--json", arguments->as_json, "for programs");
+  command->callback(
+      [&action, arguments] { action = [arguments] { return run_account(*arguments); }; });
+}
+
+}  // namespace obol::cli

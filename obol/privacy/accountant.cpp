@@ -1,0 +1,74 @@
+#include "obol/privacy/accountant.h"
+
+#include <algorithm>
+
+#include "obol/base/error.h"
+#include "obol/privacy/pld.h"
+
+namespace obol::privacy {
+namespace {
+
+Guarantee account_by_rdp(const std::vector<Event>& events, Delta delta, const Accounting& how) {
+  if (how.group_size > 1)
+    throw UnsupportedEvent("RdpAccountant composes single records; groups need the PLD accountant");
+  RdpAccountant accountant;
+  for (const Event& event : events) accountant.compose(event);
+  const RdpEpsilon result = accountant.epsilon(delta, how.conversion);
+  return {.epsilon = result.epsilon,
+          .epsilon_lower = 0,
+          .delta = delta.value(),
+          .neighbours = neighbours_of(events),
+          .accountant = AccountantKind::kRdp,
+          .order = result.order,
+          .group_size = 1};
+}
+
+Guarantee account_by_pld(const std::vector<Event>& events, Delta delta, const Accounting& how) {
+  PldAccountant accountant(how.group_size);
+  for (const Event& event : events) accountant.compose(event);
+  const EpsilonBounds bounds = accountant.epsilon(delta);
+  return {.epsilon = bounds.upper,
+          .epsilon_lower = bounds.lower,
+          .delta = delta.value(),
+          .neighbours = neighbours_of(events),
+          .accountant = AccountantKind::kPld,
+          .order = std::nullopt,
+          .group_size = how.group_size};
+}
+
+}  // namespace
+
+std::string_view name_of(AccountantKind kind) {
+  switch (kind) {
+    case AccountantKind::kPld:
+      return "pld";
+    case AccountantKind::kRdp:
+      return "rdp";
+    case AccountantKind::kTightest:
+      break;
+  }
+  return "tightest";
+}
+
+AccountantKind accountant_from(std::string_view name) {
+  for (const auto kind : {AccountantKind::kTightest, AccountantKind::kPld, AccountantKind::kRdp})
+    if (name_of(kind) == name) return kind;
+  throw InvalidArgument(violation("the accountant", "pld, rdp or tightest", name));
+}
+
+Guarantee account(const std::vector<Event>& events, Delta delta, const Accounting& how) {
+  const bool has_fixed_batches = std::any_of(events.begin(), events.end(), [](const Event& event) {
+    return std::holds_alternative<FixedBatchGaussian>(event);
+  });
+  const bool by_rdp = how.kind == AccountantKind::kRdp ||
+                      (how.kind == AccountantKind::kTightest && has_fixed_batches);
+  return by_rdp ? account_by_rdp(events, delta, how) : account_by_pld(events, delta, how);
+}
+
+Neighbours neighbours_of(const std::vector<Event>& events) {
+  Neighbours result = Neighbours::kAsStated;
+  for (const Event& event : events) result = common_neighbours(result, neighbours_of(event));
+  return result;
+}
+
+}  // namespace obol::privacy

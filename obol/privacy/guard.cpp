@@ -1,0 +1,82 @@
+#include "obol/privacy/guard.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+
+namespace obol::privacy {
+namespace {
+
+bool equal(const std::vector<Event>& first, const std::vector<Event>& second) {
+  return std::equal(first.begin(), first.end(), second.begin(), second.end(),
+                    [](const Event& a, const Event& b) {
+                      return same_mechanism(a, b) && count_of(a) == count_of(b);
+                    });
+}
+
+}  // namespace
+
+BudgetGuard::BudgetGuard(Ledger& ledger, const Budget& budget, const GuardOptions& options)
+    : ledger_(ledger), budget_(budget), options_(options) {
+  if (options.block < 1)
+    throw InvalidArgument(violation("the block of a guard", "at least 1", options.block));
+}
+
+std::int64_t BudgetGuard::unreserved(const Event& event) {
+  std::vector<Event> others;
+  std::int64_t spent = 0;
+  for (const Event& before : ledger_.spent())
+    if (same_mechanism(before, event))
+      spent += count_of(before);
+    else
+      others.push_back(before);
+  if (!limit_ || !same_mechanism(limit_->event, event) || !equal(limit_->others, others)) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
+    const auto with_steps = [&](std::int64_t steps) {
+      std::vector<Event> all = others;
+      all.push_back(with_count(event, steps));
+      return all;
+    };
+    limit_ = Limit{.event = event,
+                   .others = others,
+                   .most = most_steps(budget_, with_steps, kMost, options_.accounting)};
+  }
+  return std::max<std::int64_t>(0, limit_->most - spent);
+}
+
+std::int64_t BudgetGuard::affordable(const Event& event) {
+  std::int64_t reserved = 0;
+  for (const Open& open : open_)
+    if (same_mechanism(open.event, event)) reserved += open.reservation.left();
+  return reserved + unreserved(event);
+}
+
+void BudgetGuard::pay(std::string_view purpose, const Event& event) {
+  const Event one = with_count(event, 1);
+  auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& candidate) {
+    return candidate.purpose == purpose && same_mechanism(candidate.event, one);
+  });
+  if (open == open_.end())
+    open = open_.insert(open_.end(),
+                        {.purpose = std::string(purpose), .event = one, .reservation = {}});
+  if (open->reservation.left() == 0) {
+    const std::int64_t count = std::min(options_.block, unreserved(one));
+    if (count == 0)
+      throw BudgetExceeded(
+          fmt::format("epsilon must be at most {} at delta {}, but {} for {} would exceed it; it "
+                      "did not happen",
+                      budget_.epsilon.value(), budget_.delta.value(), describe(one), purpose));
+    open->reservation = ledger_.reserve(purpose, with_count(one, count));
+  }
+  open->reservation.take();
+}
+
+void BudgetGuard::settle() {
+  for (Open& open : open_)
+    if (open.reservation.left() > 0) open.reservation.settle();
+  open_.clear();
+}
+
+}  // namespace obol::privacy

@@ -1,0 +1,63 @@
+// Asked before every release, the guard lets it pass only if it is paid for and within the budget.
+//
+//   BudgetGuard guard(ledger, budget, {.block = 100});
+//   guard.pay("training", step);     // before the step; throws BudgetExceeded instead of the step
+//   guard.settle();                  // on a clean stop: what was reserved ahead and not used
+//
+// Guarantee: when pay returns, the ledger on disk has this release, and the accountant's upper
+// bound on everything in the ledger is within the budget. Never one step late.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "obol/privacy/calibrate.h"
+#include "obol/privacy/ledger.h"
+
+namespace obol::privacy {
+
+struct GuardOptions {
+  std::int64_t block = 100;  // releases that are reserved at once; what a crash may over-count
+  Accounting accounting = {};
+};
+
+class BudgetGuard {
+ public:
+  // `ledger` must outlive this.
+  BudgetGuard(Ledger& ledger, const Budget& budget, const GuardOptions& options = {});
+
+  // One release of the event (its count is not looked at).
+  void pay(std::string_view purpose, const Event& event);
+
+  // How many more of them fit, those that are reserved already included.
+  [[nodiscard]] std::int64_t affordable(const Event& event);
+
+  // To be called on a clean stop; without it, reservations count as spent.
+  void settle();
+
+ private:
+  struct Open {
+    std::string purpose;
+    Event event;  // count 1
+    Reservation reservation;
+  };
+  // The most of `event` that fits beside everything else in the ledger, which rarely changes.
+  struct Limit {
+    Event event;
+    std::vector<Event> others;
+    std::int64_t most;
+  };
+
+  [[nodiscard]] std::int64_t unreserved(const Event& event);
+
+  Ledger& ledger_;
+  Budget budget_;
+  GuardOptions options_;
+  std::vector<Open> open_;
+  std::optional<Limit> limit_;
+};
+
+}  // namespace obol::privacy

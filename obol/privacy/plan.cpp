@@ -1,0 +1,144 @@
+#include "obol/privacy/plan.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+#include "obol/base/text.h"
+#include "obol/privacy/calibrate.h"
+
+namespace obol::privacy {
+namespace {
+
+constexpr const char* kTraining = "training";
+
+template <class T>
+T needed(const std::optional<T>& value, const char* key) {
+  if (!value) throw InvalidArgument(violation(fmt::format("privacy.{}", key), "given", "missing"));
+  return *value;
+}
+
+std::string paper_of(const std::string& follows) {
+  if (follows == "dp-sinkhorn") return "DP-Sinkhorn (Cao et al. 2021)";
+  return "GS-WGAN (Chen, Orekondy and Fritz 2020)";
+}
+
+// The multiplier that one step has in all: the rows of a step share its subsample, and each carries
+// the noise.
+double joint_multiplier(const PrivacyOptions& options, double multiplier) {
+  if (options.barrier != "row") return multiplier;
+  return multiplier /
+         std::sqrt(static_cast<double>(needed(options.generated_batch, "generated_batch")));
+}
+
+std::vector<PlannedEvent> planned(const PrivacyOptions& options, double multiplier,
+                                  std::int64_t steps) {
+  std::vector<PlannedEvent> result;
+  if (options.histogram_noise)
+    result.push_back({"class histogram", Gaussian{*options.histogram_noise, 1}});
+  const double joint = joint_multiplier(options, multiplier);
+  if (options.shards) {
+    // Shards take turns in a public order: one record meets every shards-th step only.
+    const std::int64_t uses = (steps + *options.shards - 1) / *options.shards;
+    result.push_back({kTraining, Gaussian{joint, uses}});
+  } else {
+    result.push_back(
+        {kTraining, SampledGaussian{needed(options.sampling_rate, "sampling_rate"), joint, steps}});
+  }
+  return result;
+}
+
+std::vector<Event> events_of(const std::vector<PlannedEvent>& planned) {
+  std::vector<Event> events;
+  for (const PlannedEvent& one : planned) events.push_back(one.event);
+  return events;
+}
+
+std::optional<PublishedCount> published_count(const PrivacyOptions& options, double multiplier) {
+  if (!options.follows) return std::nullopt;
+  // Only where rows are clipped one by one do several outputs of a step carry noise of their own.
+  const std::int64_t rows =
+      options.barrier == "row" ? needed(options.generated_batch, "generated_batch") : 1;
+  PublishedCount count{
+      .paper = paper_of(*options.follows), .purpose = kTraining, .per_release = {}};
+  if (*options.follows == "dp-sinkhorn") {
+    count.per_release =
+        SampledGaussian{needed(options.sampling_rate, "sampling_rate"), multiplier, rows};
+  } else {
+    const auto shards = static_cast<double>(needed(options.shards, "shards"));
+    count.per_release = FixedBatchGaussian{1 / shards, multiplier, rows};
+  }
+  return count;
+}
+
+}  // namespace
+
+void PrivacyOptions::describe(recipe::Fields& fields) {
+  fields.text("barrier", barrier, {"row", "batch", "record"},
+              "what is clipped: each generated row, all rows together, each private record");
+  fields.number("sampling_rate", sampling_rate, recipe::between(0, 1),
+                "probability of a record to take part in a step (Poisson)");
+  fields.integer("shards", shards, recipe::at_least(1),
+                 "disjoint parts of the data that take turns, instead of sampling");
+  fields.number("noise_multiplier", noise_multiplier, recipe::positive(),
+                "standard deviation of the noise over the sensitivity");
+  fields.integer("steps", steps, recipe::at_least(1), "releases of training");
+  fields.integer("generated_batch", generated_batch, recipe::at_least(1),
+                 "generated rows of a step; fixed, never the drawn batch");
+  fields.number("epsilon", epsilon, recipe::positive(), "the budget");
+  fields.number("delta", delta, recipe::between(0, 1), "of the budget");
+  fields.number("histogram_noise", histogram_noise, recipe::positive(),
+                "standard deviation of the noise on the class histogram, released once");
+  fields.text("follows", follows, {"dp-sinkhorn", "gs-wgan"},
+              "a paper whose own count is shown beside the guarantee");
+}
+
+std::vector<Event> Plan::events() const { return events_of(planned); }
+
+Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
+  static_cast<void>(needed(options.barrier, "barrier"));
+  if (options.shards && options.sampling_rate)
+    throw InvalidArgument(
+        "privacy.sampling_rate and privacy.shards must not both be given: records are sampled, or "
+        "shards take turns");
+  // The answer of a shard is clipped as a whole, and its noise covers its replacement.
+  Plan plan{.planned = {},
+            .neighbours = options.shards ? Neighbours::kReplaceOne : Neighbours::kAddRemove,
+            .delta = Delta{needed(options.delta, "delta")},
+            .budget = std::nullopt,
+            .published = std::nullopt,
+            .steps = options.steps.value_or(0),
+            .calibrated = std::nullopt};
+  if (options.epsilon) plan.budget = Epsilon{*options.epsilon};
+  double multiplier = options.noise_multiplier.value_or(0);
+  const bool has_both = options.noise_multiplier && options.steps;
+  if (!has_both) {
+    if (!options.steps) static_cast<void>(needed(options.noise_multiplier, "noise_multiplier"));
+    const Budget budget{Epsilon{needed(options.epsilon, "epsilon")}, plan.delta};
+    if (!options.noise_multiplier) {
+      multiplier = smallest_noise(
+          budget, [&](double noise) { return events_of(planned(options, noise, plan.steps)); },
+          how);
+      plan.calibrated =
+          fmt::format("noise_multiplier {:.6g}, the least for the budget", multiplier);
+    } else {
+      constexpr std::int64_t kMost = std::int64_t{1} << 40;
+      plan.steps = most_steps(
+          budget,
+          [&](std::int64_t steps) { return events_of(planned(options, multiplier, steps)); }, kMost,
+          how);
+      if (plan.steps == 0)
+        throw BudgetExceeded(
+            fmt::format("epsilon must be enough for one step, but {} is not at noise_multiplier {}",
+                        *options.epsilon, multiplier));
+      plan.calibrated = fmt::format("{} steps, the most for the budget",
+                                    with_thousands(static_cast<std::uint64_t>(plan.steps)));
+    }
+  }
+  plan.planned = planned(options, multiplier, plan.steps);
+  plan.published = published_count(options, multiplier);
+  return plan;
+}
+
+}  // namespace obol::privacy

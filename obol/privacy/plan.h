@@ -1,0 +1,56 @@
+// What a recipe is going to release, and what that will cost: its section [privacy], in which
+// everything stands that buys privacy, and nothing else.
+//
+//   Plan plan = plan_of(recipe.read<PrivacyOptions>("privacy"));
+//   account(plan.events(), plan.delta).epsilon                 // the price, before paying
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "obol/privacy/certificate.h"
+#include "obol/recipe/fields.h"
+
+namespace obol::privacy {
+
+struct PrivacyOptions {
+  // No defaults: what buys privacy must be said.
+  std::optional<std::string> barrier;
+  std::optional<double> sampling_rate;
+  std::optional<std::int64_t> shards;
+  std::optional<double> noise_multiplier;
+  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> generated_batch;
+  std::optional<double> epsilon;
+  std::optional<double> delta;
+  std::optional<double> histogram_noise;
+  std::optional<std::string> follows;
+
+  void describe(recipe::Fields& fields);
+};
+
+struct PlannedEvent {
+  std::string purpose;
+  Event event;
+};
+
+struct Plan {
+  std::vector<PlannedEvent> planned;
+  Neighbours neighbours;
+  Delta delta;
+  std::optional<Epsilon> budget;
+  std::optional<PublishedCount> published;
+  std::int64_t steps;
+  // "noise_multiplier 0.87 (calibrated)": what the recipe left open, and was found for the budget.
+  std::optional<std::string> calibrated;
+
+  [[nodiscard]] std::vector<Event> events() const;
+};
+
+// InvalidArgument where a key is missing, or does not go with the others. One of noise_multiplier
+// and steps may be left out where epsilon is given: the least noise, the most steps are then found.
+Plan plan_of(const PrivacyOptions& options, const Accounting& how = {});
+
+}  // namespace obol::privacy
