@@ -169,7 +169,7 @@ void draw(const std::string& path, const Bill& bill, Delta delta, const Accounti
   if (bill.published) plot.lines.push_back({"as published (no guarantee)", {{0.0, 0.0}}});
   if (bill.budget) plot.marks.push_back({fmt::format("budget {:g}", *bill.budget), *bill.budget});
   for (int i = 1; i <= kPoints; ++i) {
-    const double share = static_cast<double>(i) / kPoints;
+    const double share = std::pow(static_cast<double>(i) / kPoints, 2);  // it rises fast at first
     const auto part = [&](std::int64_t count) {
       return static_cast<std::int64_t>(std::ceil(static_cast<double>(count) * share));
     };

@@ -40,7 +40,7 @@ ExitCode run_certify(const CertifyArguments& arguments) {
 ExitCode run_verify(const std::string& run) {
   const Certificate certificate = verify_certificate(run);
   std::cout << fmt::format("verified: epsilon {} at delta {:g} ({}), from {} ledger entries\n",
-                           certificate.guarantee.epsilon, certificate.guarantee.delta,
+                           rounded_up(certificate.guarantee.epsilon), certificate.guarantee.delta,
                            name_of(certificate.guarantee.neighbours),
                            certificate.ledger.head().entries);
   if (!certificate.is_private())

@@ -99,13 +99,15 @@ Frame frame_of(const Plot& plot) {
   if (x[0] > x[1])
     throw InvalidArgument(violation("a plot", "of at least one finite point", "empty"));
   for (const PlotMark& mark : plot.marks) y[1] = std::max(y[1], mark.y);
-  return {.x = axis_for(x[0], x[1]), .y = axis_for(y[0], y[1])};
+  Axis across = axis_for(x[0], x[1]);
+  across.high = std::max(x[1], across.low + 1e-12);  // no empty room on the right
+  return {.x = across, .y = axis_for(y[0], y[1])};
 }
 
 std::string grid_svg(const Frame& frame) {
   std::string svg;
   const auto count = [](const Axis& axis) {
-    return static_cast<int>(std::lround((axis.high - axis.low) / axis.step));
+    return static_cast<int>(std::floor((axis.high - axis.low) / axis.step + 1e-9));
   };
   for (int i = 0; i <= count(frame.y); ++i) {
     const double value = frame.y.low + i * frame.y.step;

@@ -1,0 +1,147 @@
+#include "obol/privacy/certificate.h"
+
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "obol/base/error.h"
+#include "obol/privacy/ledger_testing.h"
+
+namespace obol::privacy {
+namespace {
+
+using nlohmann::ordered_json;
+
+const Event kStep = SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 1, .count = 500};
+
+class Certified : public ::testing::Test {
+ protected:
+  Certified() {
+    LedgerHeader header = some_header();
+    header.randomness = "secure (OpenSSL)";
+    Ledger ledger = Ledger::create(run_ / kLedgerName, header);
+    ledger.reserve("class histogram", Gaussian{.noise_multiplier = 50, .count = 1});
+    Reservation steps = ledger.reserve("training", kStep);
+    steps.take(321);
+    steps.settle();
+  }
+
+  void change(const std::function<void(ordered_json&)>& edit) {
+    auto value = ordered_json::parse(read_text(run_ / kCertificateName, 1 << 20));
+    edit(value);
+    write_file(run_ / kCertificateName, value.dump(2) + "\n");
+  }
+
+  std::string failure() {
+    try {
+      verify_certificate(run_);
+    } catch (const VerificationFailed& error) {
+      return error.what();
+    } catch (const DataError& error) {
+      return std::string("data: ") + error.what();
+    }
+    return "";
+  }
+
+  TemporaryFolder folder_;
+  Path run_ = folder_.path();
+};
+
+TEST_F(Certified, SaysWhatWasSpentAndVerifies) {
+  write_certificate(run_, {.delta = Delta{1e-5}});
+  const Certificate certificate = verify_certificate(run_);
+  EXPECT_EQ(certificate.guarantee.epsilon,
+            account({Gaussian{50, 1}, with_count(kStep, 321)}, Delta{1e-5}).epsilon);
+  EXPECT_TRUE(certificate.is_private());
+  const std::string text = read_text(run_ / kCertificateTextName, 1 << 20);
+  for (const char* part : {"60,000", "hmac-sha256:0123", "class histogram", "| 321 |",
+                           "What is not covered", "secure (OpenSSL)"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST_F(Certified, EveryChangeToItIsFound) {
+  const std::vector<std::pair<const char*, std::function<void(ordered_json&)>>> changes = {
+      {"guarantee.epsilon", [](auto& c) { c["guarantee"]["epsilon"] = 0.5; }},
+      {"guarantee.epsilon_lower", [](auto& c) { c["guarantee"]["epsilon_lower"] = 0.0; }},
+      {"guarantee.epsilon", [](auto& c) { c["guarantee"]["delta"] = 0.5; }},
+      {"guarantee.neighbours", [](auto& c) { c["guarantee"]["neighbours"] = "person"; }},
+      {"guarantee.epsilon", [](auto& c) { c["guarantee"]["group_size"] = 3; }},
+      {"randomness", [](auto& c) { c["randomness"] = "dice"; }},
+      {"data.records", [](auto& c) { c["data"]["records"] = 1000000; }},
+      {"data.fingerprint", [](auto& c) { c["data"]["fingerprint"] = "other"; }},
+      {"ledger.head", [](auto& c) { c["ledger"]["head"] = std::string(64, '0'); }},
+      {"ledger.entries", [](auto& c) { c["ledger"]["entries"] = 2; }},
+      {"ledger.items[1].used", [](auto& c) { c["ledger"]["items"][1]["used"] = 3; }},
+      {"ledger.items", [](auto& c) { c["ledger"]["items"].erase(0); }},
+      {"not_covered", [](auto& c) { c["not_covered"].erase(0); }},
+      {"extra", [](auto& c) { c["extra"] = 1; }},
+      {"guarantee.note", [](auto& c) { c["guarantee"]["note"] = "trust me"; }},
+      {"format", [](auto& c) { c["format"] = "other"; }}};
+  for (const auto& [where, edit] : changes) {
+    write_certificate(run_, {.delta = Delta{1e-5}});
+    ASSERT_EQ(failure(), "");
+    change(edit);
+    EXPECT_NE(failure().find(where), std::string::npos) << where << " against " << failure();
+  }
+}
+
+TEST_F(Certified, AChangedTextOrLedgerIsFound) {
+  write_certificate(run_, {.delta = Delta{1e-5}});
+  std::string text = read_text(run_ / kCertificateTextName, 1 << 20);
+  text.replace(text.find("**Epsilon "), 13, "**Epsilon 0.1");
+  write_file(run_ / kCertificateTextName, text);
+  EXPECT_NE(failure().find("certificate.md"), std::string::npos);
+
+  write_certificate(run_, {.delta = Delta{1e-5}});
+  Ledger::open(run_ / kLedgerName).reserve("more", kStep);
+  EXPECT_NE(failure(), "") << "the ledger went on after the certificate";
+
+  write_certificate(run_, {.delta = Delta{1e-5}});
+  const auto lines = lines_of(read_text(run_ / kLedgerName, 1 << 20));
+  write_file(run_ / kLedgerName, chained({lines.begin(), lines.end() - 1}));
+  EXPECT_NE(failure(), "") << "its last line was taken off";
+}
+
+TEST_F(Certified, WhatIsNoCertificateIsBadData) {
+  write_file(run_ / kCertificateName, "{}");
+  EXPECT_TRUE(failure().starts_with("data: ")) << failure();
+  write_file(run_ / kCertificateName, "epsilon: 1");
+  EXPECT_TRUE(failure().starts_with("data: ")) << failure();
+  write_file(run_ / kCertificateName, R"({"guarantee":{"delta":"x"}})");
+  EXPECT_TRUE(failure().starts_with("data: ")) << failure();
+  write_file(run_ / kCertificateName, R"({"guarantee":{"delta":2,"accountant":"pld"}})");
+  EXPECT_TRUE(failure().starts_with("data: ")) << failure();
+}
+
+TEST_F(Certified, ShowsThePublishedCountBesideTheGuaranteeAndSaysThatItIsNone) {
+  const PublishedCount count{
+      .paper = "A Paper", .purpose = "training", .per_release = SampledGaussian{0.01, 7, 49}};
+  write_certificate(run_, {.delta = Delta{1e-5}, .published = count});
+  const Certificate certificate = verify_certificate(run_);
+  ASSERT_TRUE(certificate.published);
+  EXPECT_EQ(certificate.published->releases, 321);
+  RdpAccountant paper;
+  paper.compose(SampledGaussian{0.01, 7, 49 * 321});
+  EXPECT_EQ(certificate.published->epsilon,
+            paper.epsilon(Delta{1e-5}, Conversion::kClassic).epsilon);
+  EXPECT_LT(certificate.published->epsilon, certificate.guarantee.epsilon);
+  const std::string text = read_text(run_ / kCertificateTextName, 1 << 20);
+  EXPECT_NE(text.find("not a guarantee"), std::string::npos);
+  change([](auto& c) { c["as_published"]["epsilon"] = 0.1; });
+  EXPECT_NE(failure().find("as_published.epsilon"), std::string::npos);
+}
+
+TEST(Certificate, OfAFixedSeedSaysThatItDoesNotHold) {
+  const TemporaryFolder folder;
+  Ledger::create(folder.path() / kLedgerName, some_header()).reserve("training", kStep);
+  write_certificate(folder.path(), {.delta = Delta{1e-5}});
+  EXPECT_FALSE(verify_certificate(folder.path()).is_private());
+  const std::string json = read_text(folder.path() / kCertificateName, 1 << 20);
+  EXPECT_NE(json.find("\"holds\": false"), std::string::npos);
+  EXPECT_NE(read_text(folder.path() / kCertificateTextName, 1 << 20).find("Not private"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace obol::privacy

@@ -1,0 +1,89 @@
+#include "obol/privacy/guard.h"
+
+#include <gtest/gtest.h>
+
+#include "obol/base/error.h"
+#include "obol/privacy/ledger_testing.h"
+
+namespace obol::privacy {
+namespace {
+
+const Event kStep = SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 1, .count = 1};
+const Budget kBudget{Epsilon{1}, Delta{1e-5}};
+
+class Guarded : public ::testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  Path path_ = folder_.path() / "ledger.jsonl";
+  Ledger ledger_ = Ledger::create(path_, some_header());
+
+  double spent() const { return account(read_ledger(path_).spent(), kBudget.delta).epsilon; }
+};
+
+TEST_F(Guarded, EveryStepIsWithinTheBudgetAndTheFirstThatIsNotDoesNotHappen) {
+  BudgetGuard guard(ledger_, kBudget, {.block = 7});
+  const std::int64_t affordable = guard.affordable(kStep);
+  ASSERT_GT(affordable, 10);
+  for (std::int64_t step = 0; step < affordable; ++step) {
+    guard.pay("training", kStep);
+    ASSERT_GE(times(read_ledger(path_).spent(), kStep), step + 1) << "on disk before it is used";
+  }
+  EXPECT_LE(spent(), 1);
+  EXPECT_THROW(guard.pay("training", kStep), BudgetExceeded);
+  EXPECT_EQ(times(ledger_.spent(), kStep), affordable) << "the refused step is not in the ledger";
+  EXPECT_GT(account({with_count(kStep, affordable + 1)}, kBudget.delta).epsilon, 1)
+      << "and not one step early";
+}
+
+TEST_F(Guarded, WhatElseWasSpentLeavesLess) {
+  BudgetGuard guard(ledger_, kBudget);
+  const std::int64_t before = guard.affordable(kStep);
+  guard.pay("class histogram", Gaussian{.noise_multiplier = 5, .count = 1});
+  EXPECT_LT(guard.affordable(kStep), before);
+  EXPECT_THROW(
+      {
+        while (true) guard.pay("training", kStep);
+      },
+      BudgetExceeded);
+  EXPECT_LE(spent(), 1);
+}
+
+TEST_F(Guarded, AnEventThatAloneIsTooMuchIsRefusedAndNotWritten) {
+  BudgetGuard guard(ledger_, kBudget);
+  EXPECT_THROW(guard.pay("all at once", Gaussian{.noise_multiplier = 0.1, .count = 1}),
+               BudgetExceeded);
+  EXPECT_TRUE(ledger_.spent().empty());
+}
+
+TEST_F(Guarded, SettlingGivesBackWhatWasReservedAheadAndACrashDoesNot) {
+  {
+    BudgetGuard guard(ledger_, kBudget, {.block = 50});
+    for (int i = 0; i < 60; ++i) guard.pay("training", kStep);
+    guard.settle();
+  }
+  EXPECT_EQ(times(read_ledger(path_).spent(), kStep), 60);
+  {
+    BudgetGuard guard(ledger_, kBudget, {.block = 50});
+    guard.pay("training", kStep);
+  }
+  EXPECT_EQ(times(read_ledger(path_).spent(), kStep), 110);
+}
+
+TEST_F(Guarded, ResumesWithWhatIsLeft) {
+  std::int64_t paid = 0;
+  {
+    BudgetGuard guard(ledger_, kBudget, {.block = 1});
+    for (; paid < 5; ++paid) guard.pay("training", kStep);
+  }
+  BudgetGuard guard(ledger_, kBudget, {.block = 1});
+  const std::int64_t left = guard.affordable(kStep);
+  Ledger fresh = Ledger::create(folder_.path() / "fresh.jsonl", some_header());
+  EXPECT_EQ(left, BudgetGuard(fresh, kBudget).affordable(kStep) - paid);
+}
+
+TEST_F(Guarded, RefusesABlockOfNothing) {
+  EXPECT_THROW(BudgetGuard(ledger_, kBudget, {.block = 0}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace obol::privacy

@@ -1,0 +1,100 @@
+#include "obol/privacy/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "obol/base/error.h"
+#include "obol/privacy/calibrate.h"
+
+namespace obol::privacy {
+namespace {
+
+PrivacyOptions paper_options() {
+  PrivacyOptions options;
+  options.barrier = "row";
+  options.sampling_rate = 1 / 1200.0;
+  options.noise_multiplier = 1.5;
+  options.steps = 160000;
+  options.generated_batch = 50;
+  options.delta = 1e-5;
+  options.follows = "dp-sinkhorn";
+  return options;
+}
+
+double price(const Plan& plan) { return account(plan.events(), plan.delta).epsilon; }
+
+TEST(Plan, OfDpSinkhornsPaperHasBothNumbers) {
+  const Plan plan = plan_of(paper_options());
+  EXPECT_NEAR(price(plan), 844.31, 0.01);
+  EXPECT_NEAR(account_as_published(*plan.published, plan.steps, plan.delta).epsilon,
+              10.02096748430208, 1e-9);
+}
+
+TEST(Plan, OfGsWgansPaperHasBothNumbers) {
+  PrivacyOptions options = paper_options();
+  options.sampling_rate.reset();
+  options.shards = 1000;
+  options.noise_multiplier = 1.07;
+  options.steps = 20000;
+  options.generated_batch = 32;
+  options.follows = "gs-wgan";
+  const Plan plan = plan_of(options);
+  EXPECT_EQ(plan.neighbours, Neighbours::kReplaceOne);
+  EXPECT_NEAR(price(plan), 379.42, 0.01);
+  EXPECT_NEAR(account_as_published(*plan.published, plan.steps, plan.delta).epsilon,
+              9.992623570832228, 1e-9);
+}
+
+TEST(Plan, AJointClipIsOneOutputAStep) {
+  PrivacyOptions options = paper_options();
+  options.barrier = "batch";
+  const Plan plan = plan_of(options);
+  EXPECT_EQ(count_of(plan.published->per_release), 1);
+  EXPECT_LT(price(plan), account_as_published(*plan.published, plan.steps, plan.delta).epsilon);
+}
+
+TEST(Plan, FindsWhatTheRecipeLeavesOpen) {
+  PrivacyOptions options = paper_options();
+  options.barrier = "record";
+  options.follows.reset();
+  options.epsilon = 10;
+  options.histogram_noise = 50;
+  options.noise_multiplier.reset();
+  Plan plan = plan_of(options);
+  EXPECT_LE(price(plan), 10);
+  EXPECT_GT(price(plan), 9.999);
+  ASSERT_TRUE(plan.calibrated);
+  options.noise_multiplier = 1;
+  options.steps.reset();
+  plan = plan_of(options);
+  EXPECT_LE(price(plan), 10);
+  EXPECT_EQ(count_of(plan.planned.at(1).event), plan.steps);
+  options.noise_multiplier = 1e-3;
+  EXPECT_THROW(plan_of(options), BudgetExceeded);
+}
+
+TEST(Plan, SaysWhichKeyIsMissingOrTooMany) {
+  const auto message = [](PrivacyOptions options) -> std::string {
+    try {
+      plan_of(options);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  PrivacyOptions options = paper_options();
+  options.delta.reset();
+  EXPECT_EQ(message(options), "privacy.delta must be given, but is missing");
+  options = paper_options();
+  options.generated_batch.reset();
+  EXPECT_EQ(message(options), "privacy.generated_batch must be given, but is missing");
+  options = paper_options();
+  options.steps.reset();
+  EXPECT_EQ(message(options), "privacy.epsilon must be given, but is missing");
+  options = paper_options();
+  options.shards = 10;
+  EXPECT_NE(message(options).find("must not both be given"), std::string::npos);
+  EXPECT_EQ(message({}), "privacy.barrier must be given, but is missing");
+}
+
+}  // namespace
+}  // namespace obol::privacy
