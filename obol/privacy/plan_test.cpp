@@ -68,7 +68,7 @@ TEST(Plan, FindsWhatTheRecipeLeavesOpen) {
   plan = plan_of(options);
   EXPECT_LE(price(plan), 10);
   EXPECT_EQ(count_of(plan.planned.at(1).event), plan.steps);
-  options.noise_multiplier = 1e-3;
+  options.noise_multiplier = 0.05;
   EXPECT_THROW(plan_of(options), BudgetExceeded);
 }
 
