@@ -83,4 +83,27 @@ std::string Sha256::hex() {
   return text;
 }
 
+HmacSha256::HmacSha256(std::span<const std::byte> key) {
+  std::array<std::byte, 64> block{};
+  if (key.size() > block.size()) {
+    Sha256 hash;
+    hash.update(key);
+    const auto digest = hash.digest();
+    std::copy(digest.begin(), digest.end(), block.begin());
+  } else {
+    std::copy(key.begin(), key.end(), block.begin());
+  }
+  constexpr std::byte kInner{0x36};
+  constexpr std::byte kOuter{0x5c};
+  for (std::byte& b : block) b ^= kInner;
+  inner_.update(block);
+  for (std::byte& b : block) b ^= kInner ^ kOuter;
+  outer_.update(block);
+}
+
+std::string HmacSha256::hex() {
+  outer_.update(inner_.digest());
+  return outer_.hex();
+}
+
 }  // namespace obol

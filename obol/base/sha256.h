@@ -31,4 +31,17 @@ class Sha256 {
   std::uint64_t length_ = 0;
 };
 
+// HMAC-SHA-256 (RFC 2104): a hash that says nothing to whoever lacks the key.
+class HmacSha256 {
+ public:
+  explicit HmacSha256(std::span<const std::byte> key);
+  void update(std::span<const std::byte> bytes) { inner_.update(bytes); }
+  void update(std::string_view text) { inner_.update(text); }
+  std::string hex();
+
+ private:
+  Sha256 inner_;
+  Sha256 outer_;
+};
+
 }  // namespace obol

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -102,6 +103,24 @@ TEST(Sha256, AgreesWithTheSystemsProgram) {
     EXPECT_EQ(hash_of(content), told) << size << " bytes";
   }
 }
+
+std::string hmac(std::string_view key, std::string_view text) {
+  HmacSha256 hash(std::as_bytes(std::span(key)));
+  hash.update(text);
+  return hash.hex();
+}
+
+TEST(HmacSha256, AgreesWithTheVectorsOfRfc4231) {
+  EXPECT_EQ(hmac("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(hmac(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(
+      hmac(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First"),
+      "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(HmacSha256, DependsOnTheKey) { EXPECT_NE(hmac("a", "text"), hmac("b", "text")); }
 
 }  // namespace
 }  // namespace obol

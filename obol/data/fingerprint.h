@@ -1,0 +1,23 @@
+// Which data it was, for whoever holds the key; nothing to anyone else.
+//
+//   fingerprint(data, key, log)    // "hmac-sha256:3f..."
+//
+// A plain hash of private data would let anyone check a guess at the whole data set, or, of few
+// records, find them by trying. With a random key kept beside the data, the curator can show later
+// that a certificate is about this data.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "obol/data/dataset.h"
+#include "obol/data/private.h"
+
+namespace obol::data {
+
+// Shape, pixels and labels count; class names do not. The key has 16 bytes or more.
+std::string fingerprint(const Private<Dataset>& data, std::span<const std::byte> key,
+                        DisclosureLog& log);
+
+}  // namespace obol::data
