@@ -25,7 +25,40 @@ namespace obol::cli {
 namespace {
 
 using nlohmann::ordered_json;
-using namespace privacy;
+using privacy::account;
+using privacy::account_as_published;
+using privacy::accountant_from;
+using privacy::AccountantKind;
+using privacy::Accounting;
+using privacy::CertificateTerms;
+using privacy::certify;
+using privacy::check;
+using privacy::common_neighbours;
+using privacy::Conversion;
+using privacy::count_of;
+using privacy::describe;
+using privacy::Event;
+using privacy::FixedBatchGaussian;
+using privacy::Gaussian;
+using privacy::Guarantee;
+using privacy::json_of;
+using privacy::kCertificateName;
+using privacy::kLedgerName;
+using privacy::LedgerRecord;
+using privacy::name_of;
+using privacy::Neighbours;
+using privacy::Plan;
+using privacy::plan_of;
+using privacy::PlannedEvent;
+using privacy::PrivacyOptions;
+using privacy::PublishedCount;
+using privacy::PublishedEpsilon;
+using privacy::RdpAccountant;
+using privacy::read_ledger;
+using privacy::read_terms;
+using privacy::SampledGaussian;
+using privacy::ShardGaussian;
+using privacy::with_count;
 
 struct Arguments {
   std::vector<std::string> what;

@@ -19,7 +19,24 @@ namespace obol::cli {
 namespace {
 
 using nlohmann::ordered_json;
-using namespace privacy;
+using privacy::account;
+using privacy::accountant_from;
+using privacy::AccountantKind;
+using privacy::Accounting;
+using privacy::Budget;
+using privacy::calibrate_gaussian;
+using privacy::check;
+using privacy::Event;
+using privacy::FixedBatchGaussian;
+using privacy::Gaussian;
+using privacy::GaussianFormula;
+using privacy::Guarantee;
+using privacy::largest_rate;
+using privacy::most_steps;
+using privacy::name_of;
+using privacy::SampledGaussian;
+using privacy::ShardGaussian;
+using privacy::smallest_noise;
 
 struct Arguments {
   std::optional<double> epsilon;

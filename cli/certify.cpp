@@ -14,7 +14,13 @@
 namespace obol::cli {
 namespace {
 
-using namespace privacy;
+using privacy::Certificate;
+using privacy::CertificateTerms;
+using privacy::kCertificateName;
+using privacy::kCertificateTextName;
+using privacy::name_of;
+using privacy::verify_certificate;
+using privacy::write_certificate;
 
 struct CertifyArguments {
   std::string run;

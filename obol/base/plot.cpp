@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -88,7 +89,8 @@ struct Frame {
 };
 
 Frame frame_of(const Plot& plot) {
-  std::array<double, 2> x{INFINITY, -INFINITY};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::array<double, 2> x{kInfinity, -kInfinity};
   std::array<double, 2> y = x;
   for (const PlotLine& line : plot.lines)
     for (const auto& [px, py] : line.points) {
