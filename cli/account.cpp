@@ -85,6 +85,8 @@ struct Bill {
   std::optional<double> budget;
   std::optional<PublishedCount> published;
   std::int64_t releases = 0;  // that the published count is about
+  std::int64_t steps = 0;     // of a recipe
+  int group_size = 1;         // that certificates of runs speak of
   std::vector<std::string> remarks;
   Neighbours neighbours = Neighbours::kAsStated;
 };
@@ -119,7 +121,8 @@ Bill bill_of_recipe(const std::string& name, const Arguments& arguments, const A
             .delta = plan.delta,
             .budget = std::nullopt,
             .published = plan.published,
-            .releases = plan.steps,
+            .releases = plan.releases,
+            .steps = plan.steps,
             .remarks = {},
             .neighbours = plan.neighbours};
   if (plan.budget) bill.budget = plan.budget->value();
@@ -147,6 +150,7 @@ Bill bill_of_runs(const std::vector<std::string>& names) {
     if (!std::filesystem::exists(Path(name) / kCertificateName)) continue;
     const CertificateTerms terms = read_terms(name);
     bill.delta = std::max(bill.delta.value_or(terms.delta), terms.delta);
+    bill.group_size = std::max(bill.group_size, terms.accounting.group_size);
     if (names.size() == 1 && terms.published) {
       bill.published = terms.published;
       bill.releases = certify(ledger, terms).published->releases;
@@ -162,10 +166,10 @@ Bill bill_of(const Arguments& arguments, const Accounting& how) {
     check(event);
     return {.title = "", .items = {{"", event}}};
   }
-  if (by_numbers)
+  if (by_numbers || !arguments.sampling.empty() || arguments.releases_per_step)
     throw InvalidArgument(
-        "--sampling-rate, --noise-multiplier and --steps must not be given with a recipe or a run: "
-        "those have their own");
+        "--sampling, --sampling-rate, --noise-multiplier, --steps and --releases-per-step must not "
+        "be given with a recipe or a run: those have their own");
   const bool any_run = std::any_of(arguments.what.begin(), arguments.what.end(), is_run);
   if (any_run || arguments.what.size() > 1) return bill_of_runs(arguments.what);
   return bill_of_recipe(arguments.what.front(), arguments, how);
@@ -198,8 +202,10 @@ void draw(const std::string& path, const Bill& bill, Delta delta, const Accounti
   Plot plot{.title = fmt::format("Privacy spent at delta {:g}", delta.value()),
             .x_label = "steps",
             .y_label = "epsilon",
-            .lines = {{"guarantee", {{0.0, 0.0}}}}};
-  if (bill.published) plot.lines.push_back({"as published (no guarantee)", {{0.0, 0.0}}});
+            .lines = {{"guarantee", {}}}};
+  if (bill.published)
+    plot.lines.push_back(
+        {bill.published->holds ? "as published" : "as published, no guarantee", {}});
   if (bill.budget) plot.marks.push_back({fmt::format("budget {:g}", *bill.budget), *bill.budget});
   for (int i = 1; i <= kPoints; ++i) {
     const double share = std::pow(static_cast<double>(i) / kPoints, 2);  // it rises fast at first
@@ -209,7 +215,7 @@ void draw(const std::string& path, const Bill& bill, Delta delta, const Accounti
     std::vector<Event> events;
     for (const Event& event : events_of(bill))
       events.push_back(with_count(event, part(count_of(event))));
-    const double x = static_cast<double>(bill.published ? part(bill.releases) : part(most));
+    const double x = static_cast<double>(part(std::max(most, bill.steps)));
     plot.lines[0].points.emplace_back(x, account(events, delta, how).epsilon);
     if (bill.published)
       plot.lines[1].points.emplace_back(
@@ -240,12 +246,11 @@ void print(const Bill& bill, const Guarantee& guarantee,
   if (!bill.title.empty()) std::cout << '\n';
   std::cout << fmt::format("guarantee        epsilon {} at delta {:g}\n",
                            rounded_up(guarantee.epsilon), guarantee.delta);
-  std::cout << fmt::format(
-      "accountant       {}\n",
-      guarantee.order ? fmt::format("rdp, best order {:.4g}", *guarantee.order)
-                      : fmt::format("pld, the true epsilon is between {:.6g} "
-                                    "and {}",
-                                    guarantee.epsilon_lower, rounded_up(guarantee.epsilon)));
+  std::cout << fmt::format("accountant       {}\n",
+                           guarantee.order ? fmt::format("rdp, best order {:.4g}", *guarantee.order)
+                                           : fmt::format("pld, certified between {} and {}",
+                                                         rounded_down(guarantee.epsilon_lower),
+                                                         rounded_up(guarantee.epsilon)));
   std::cout << fmt::format("neighbours       {}: {}\n", name_of(guarantee.neighbours),
                            in_words(guarantee.neighbours));
   if (guarantee.group_size > 1)
@@ -257,7 +262,7 @@ void print(const Bill& bill, const Guarantee& guarantee,
     std::cout << fmt::format("rdp at {:<9} {:.12g}\n", order, value.get<double>());
   if (published)
     std::cout << fmt::format("as published     epsilon {:.4g}\n\n{}\n", published->epsilon,
-                             privacy::in_words(*published, guarantee.epsilon));
+                             wrapped(privacy::in_words(*published, guarantee.epsilon), 100));
 }
 
 ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
@@ -278,7 +283,7 @@ ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
   if (published)
     value["as_published"] = {{"epsilon", published->epsilon},
                              {"paper", published->count.paper},
-                             {"is_a_guarantee", false}};
+                             {"is_a_guarantee", published->count.holds}};
   value["budget"] = bill.budget ? ordered_json(*bill.budget) : ordered_json(nullptr);
   value["events"] = ordered_json::array();
   for (const PlannedEvent& item : bill.items)
@@ -295,6 +300,10 @@ ExitCode run_account(const Arguments& arguments) {
                                            : accountant_from(arguments.accountant),
       .conversion = arguments.conversion == "classic" ? Conversion::kClassic : Conversion::kTight};
   // The conversion is one of Renyi divergences.
+  if (arguments.conversion == "classic" && arguments.accountant == "pld")
+    throw InvalidArgument(
+        "--conversion classic must not be given with --accountant pld: it converts "
+        "Renyi divergences");
   if (arguments.conversion == "classic" && arguments.accountant.empty())
     how.kind = AccountantKind::kRdp;
   const std::int64_t group = arguments.group_size.value_or(1);
@@ -302,13 +311,15 @@ ExitCode run_account(const Arguments& arguments) {
     throw InvalidArgument(violation("--group-size", "from 1 to 10000", group));
   how.group_size = static_cast<int>(group);
   const Bill bill = bill_of(arguments, how);
+  if (!arguments.group_size) how.group_size = bill.group_size;
   const Delta delta =
       arguments.delta || !bill.delta ? Delta{needed(arguments.delta, "--delta")} : *bill.delta;
   Guarantee guarantee = account(events_of(bill), delta, how);
   guarantee.neighbours = common_neighbours(bill.neighbours, guarantee.neighbours);
   if (guarantee.neighbours == Neighbours::kAsStated) guarantee.neighbours = Neighbours::kAddRemove;
   std::optional<PublishedEpsilon> published;
-  if (bill.published) published = account_as_published(*bill.published, bill.releases, delta);
+  if (bill.published && how.group_size == 1)
+    published = account_as_published(*bill.published, bill.releases, delta);
   const ordered_json curve = curve_at(arguments.orders, events_of(bill));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (arguments.as_json)

@@ -59,14 +59,19 @@ Event event_of(const Arguments& arguments, double rate, double multiplier, std::
 
 // Exactly one of the three may be left open; it is filled in.
 void solve(Arguments& arguments, const Budget& budget, const Accounting& how) {
-  if (arguments.sampling == "none" && !arguments.sampling_rate) arguments.sampling_rate = 1;
+  if (arguments.sampling == "none") {
+    if (arguments.sampling_rate)
+      throw InvalidArgument("--sampling-rate must not be given with --sampling none");
+    arguments.sampling_rate = 1;
+  }
   const int open = (arguments.sampling_rate ? 0 : 1) + (arguments.noise_multiplier ? 0 : 1) +
                    (arguments.steps ? 0 : 1);
   if (open != 1)
-    throw InvalidArgument(fmt::format(
-        "two of --sampling-rate, --noise-multiplier and --steps must be given, and the third is "
-        "found, but {} are missing",
-        open));
+    throw InvalidArgument(
+        fmt::format("all but one of --sampling-rate, --noise-multiplier and --steps must be given, "
+                    "and that one is "
+                    "found, but {} are missing",
+                    open));
   const auto events = [&](double rate, double multiplier, std::int64_t steps) {
     const Event event = event_of(arguments, rate, multiplier, steps);
     check(event);
@@ -124,12 +129,12 @@ ExitCode run_calibrate(Arguments arguments) {
     return ExitCode::kOk;
   }
   if (finds_noise)
-    std::cout << fmt::format("noise multiplier {:.7g}\n", *arguments.noise_multiplier);
+    std::cout << fmt::format("noise multiplier {}\n", rounded_up(*arguments.noise_multiplier));
   else if (finds_steps)
     std::cout << fmt::format("steps {}\n",
                              with_thousands(static_cast<std::uint64_t>(*arguments.steps)));
   else
-    std::cout << fmt::format("sampling rate {:.7g}\n", *arguments.sampling_rate);
+    std::cout << fmt::format("sampling rate {}\n", rounded_down(*arguments.sampling_rate));
   std::cout << fmt::format("which costs epsilon {} at delta {:g} ({})\n", rounded_up(cost.epsilon),
                            cost.delta, name_of(cost.accountant));
   return ExitCode::kOk;
@@ -158,8 +163,8 @@ ExitCode run_gaussian(const GaussianArguments& arguments) {
                                 {"formula", arguments.formula}};
     std::cout << value.dump() << '\n';
   } else {
-    std::cout << fmt::format("noise multiplier {:.7g}\nstandard deviation {:.7g}\n", multiplier,
-                             multiplier * sensitivity);
+    std::cout << fmt::format("noise multiplier {}\nstandard deviation {}\n", rounded_up(multiplier),
+                             rounded_up(multiplier * sensitivity));
   }
   return ExitCode::kOk;
 }

@@ -57,6 +57,7 @@ ExitCode run(int argc, char** argv) {
       "plain lines instead of one that changes");
   app.add_flag(
       "--quiet", [&](std::int64_t) { settings.level = LogLevel::kError; }, "errors only");
+  app.fallthrough();  // --quiet also after a command
   Action action;
   add_data(app, action);
   add_recipes(app, action);
@@ -65,7 +66,6 @@ ExitCode run(int argc, char** argv) {
   add_certify(app, action);
   add_doctor(app, action);
   add_completion(app, action);
-  app.fallthrough();
   app.footer(kFooter);  // after the subcommands, which would inherit it
   try {
     app.parse(argc, argv);

@@ -16,7 +16,7 @@ constexpr double kWidth = 720;
 constexpr double kHeight = 420;
 constexpr double kLeft = 78;
 constexpr double kRight = 24;
-constexpr double kTop = 52;
+constexpr double kTop = 66;
 constexpr double kBottom = 58;
 
 constexpr const char* kStyle =
@@ -156,8 +156,8 @@ std::string plot_svg(const Plot& plot) {
         points += fmt::format("{:.1f},{:.1f} ", frame.left(x), frame.top(y));
     svg += fmt::format("<polyline class=\"c{}\" points=\"{}\"/>\n", i % 4, points);
     if (plot.lines.size() == 1) continue;
-    const double legend = kWidth - kRight - 190;
-    const double top = 24 + 18 * static_cast<double>(i);
+    const double legend = kWidth - kRight - 210;
+    const double top = 20 + 18 * static_cast<double>(i);
     svg += fmt::format(
         "<polyline class=\"c{}\" points=\"{:.1f},{:.1f} {:.1f},{:.1f}\"/>"
         "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",

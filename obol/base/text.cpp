@@ -93,11 +93,45 @@ std::string with_thousands(std::uint64_t number) {
   return text;
 }
 
+namespace {
+
+// The nearest number of six significant digits on the side of `value` that `round` goes to.
+template <class Round>
+std::string rounded(double value, const Round& round) {
+  if (!std::isfinite(value) || value == 0) return fmt::format("{:.6g}", value);
+  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 5);
+  return fmt::format("{:.6g}", round(value / unit) * unit);
+}
+
+}  // namespace
+
 std::string rounded_up(double value) {
   std::string text = fmt::format("{:.6g}", value);
-  if (!std::isfinite(value) || std::stod(text) >= value) return text;
-  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 5);
-  return fmt::format("{:.6g}", std::ceil(value / unit) * unit);
+  if (std::stod(text) >= value) return text;
+  return rounded(value, [](double x) { return std::ceil(x); });
+}
+
+std::string rounded_down(double value) {
+  std::string text = fmt::format("{:.6g}", value);
+  if (std::stod(text) <= value) return text;
+  return rounded(value, [](double x) { return std::floor(x); });
+}
+
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string result;
+  std::size_t column = 0;
+  for (const std::string& word : split(text, ' ')) {
+    if (column > 0 && column + 1 + word.size() > width) {
+      result += '\n';
+      column = 0;
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += word.size();
+  }
+  return result;
 }
 
 std::string human_seconds(double seconds) {

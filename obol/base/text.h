@@ -32,6 +32,11 @@ std::string with_thousands(std::uint64_t number);
 
 // A bound in six significant digits, never rounded to less than it is: "844.309".
 std::string rounded_up(double value);
+// And one that is never rounded to more.
+std::string rounded_down(double value);
+
+// Broken into lines of at most `width` columns, at spaces.
+std::string wrapped(std::string_view text, std::size_t width);
 
 // "1.2 s", "4 min 10 s", "3 h 5 min".
 std::string human_seconds(double seconds);

@@ -207,6 +207,20 @@ TEST(RoundedUp, NeverSaysLessThanItIs) {
     EXPECT_GE(std::stod(rounded_up(value)), value * (1 - 1e-15));
 }
 
+TEST(RoundedDown, NeverSaysMoreThanItIs) {
+  EXPECT_EQ(rounded_down(0.02652338), "0.0265233");
+  EXPECT_EQ(rounded_down(9.9999999), "9.99999");
+  EXPECT_EQ(rounded_down(0), "0");
+  for (double value = 1e-9; value < 1e12; value *= 1.7)
+    EXPECT_LE(std::stod(rounded_down(value)), value * (1 + 1e-15));
+}
+
+TEST(Wrapped, BreaksAtSpacesAndKeepsLongWordsWhole) {
+  EXPECT_EQ(wrapped("one two three", 7), "one two\nthree");
+  EXPECT_EQ(wrapped("incomprehensible", 3), "incomprehensible");
+  EXPECT_EQ(wrapped("", 3), "");
+}
+
 }  // namespace
 TEST(WithThousands, SeparatesGroupsOfThree) {
   EXPECT_EQ(with_thousands(0), "0");

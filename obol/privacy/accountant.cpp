@@ -10,7 +10,9 @@ namespace {
 
 Guarantee account_by_rdp(const std::vector<Event>& events, Delta delta, const Accounting& how) {
   if (how.group_size > 1)
-    throw UnsupportedEvent("RdpAccountant composes single records; groups need the PLD accountant");
+    throw UnsupportedEvent(
+        "the Renyi accountant must be asked for single records, but was asked for a group; the pld "
+        "accountant composes groups, of sampled and unsampled Gaussian noise and of Laplace noise");
   RdpAccountant accountant;
   for (const Event& event : events) accountant.compose(event);
   const RdpEpsilon result = accountant.epsilon(delta, how.conversion);

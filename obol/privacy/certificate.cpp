@@ -43,7 +43,8 @@ ordered_json published_value(const PublishedEpsilon& published) {
           {"accountant", "rdp"},
           {"conversion", "classic"},
           {"epsilon", published.epsilon},
-          {"is_a_guarantee", false}};
+          {"outputs_per_step", published.count.outputs_per_step},
+          {"is_a_guarantee", published.count.holds}};
 }
 
 ordered_json items_value(const LedgerRecord& ledger) {
@@ -131,7 +132,9 @@ CertificateTerms terms_of(const json& certificate, const std::string& where) {
     if (!published.is_null())
       terms.published = PublishedCount{.paper = published.at("paper").get<std::string>(),
                                        .purpose = published.at("purpose").get<std::string>(),
-                                       .per_release = event_from(published.at("per_release"))};
+                                       .per_release = event_from(published.at("per_release")),
+                                       .outputs_per_step = published.at("outputs_per_step"),
+                                       .holds = published.at("is_a_guarantee")};
     for (const json& item : object.member("not_covered")) {
       const auto text = item.get<std::string>();
       const auto& never = never_covered();
@@ -162,19 +165,22 @@ PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t 
 }
 
 std::string in_words(const PublishedEpsilon& published, double guarantee) {
-  const std::int64_t together = count_of(published.count.per_release);
-  if (together == 1)
-    return fmt::format(
-        "As published, the count of {} (Renyi divergences, classic conversion) gives epsilon "
-        "{:.4g}: the same releases, bounded less tightly.",
-        published.count.paper, published.epsilon);
-  return fmt::format(
-      "As published, the count of {} gives epsilon {:.4g}. That is not a guarantee: it counts the "
-      "{} outputs of a step as if each had drawn a subsample of its own, but all {} come from the "
-      "same one, so that a record which is drawn is exposed {} times at once. What can be proved "
-      "is epsilon {}.",
-      published.count.paper, published.epsilon, together, together, together,
-      rounded_up(guarantee));
+  const PublishedCount& count = published.count;
+  const std::string start = fmt::format("As published, the count of {} gives epsilon {:.4g}",
+                                        count.paper, published.epsilon);
+  if (count.holds) return start + ", which holds as well: the same releases, bounded less tightly.";
+  const std::string reason =
+      count.outputs_per_step > 1
+          ? fmt::format(
+                "it counts the {0} outputs of a step as if each had drawn a subsample of its "
+                "own, but all {0} come from the same one, so that a record which is drawn is "
+                "exposed {0} times at once",
+                count.outputs_per_step)
+          : std::string(
+                "it relies on which part of the data was drawn staying secret, but the "
+                "critics remember when they were drawn, and the argument does not cover that");
+  return fmt::format("{}. That is not a guarantee: {}. What can be proved is epsilon {}.", start,
+                     reason, rounded_up(guarantee));
 }
 
 Certificate certify(const LedgerRecord& ledger, const CertificateTerms& terms) {
@@ -208,7 +214,7 @@ std::string to_json(const Certificate& certificate) {
   value["guarantee"] = {
       {"holds", certificate.is_private()},
       {"epsilon", guarantee.epsilon},
-      {"epsilon_lower", guarantee.epsilon_lower},
+      {"epsilon_lower", by_rdp ? ordered_json(nullptr) : ordered_json(guarantee.epsilon_lower)},
       {"delta", guarantee.delta},
       {"neighbours", name_of(guarantee.neighbours)},
       {"group_size", guarantee.group_size},
@@ -251,8 +257,9 @@ std::string to_markdown(const Certificate& certificate) {
   };
   row("accountant", std::string(name_of(guarantee.accountant)) +
                         (guarantee.order ? fmt::format(", order {:.4g}", *guarantee.order) : ""));
-  row("the true epsilon lies between",
-      fmt::format("{:.6g} and {}", guarantee.epsilon_lower, rounded_up(guarantee.epsilon)));
+  if (guarantee.accountant == AccountantKind::kPld)
+    row("certified between",
+        fmt::format("{:.6g} and {}", guarantee.epsilon_lower, rounded_up(guarantee.epsilon)));
   row("neighbouring data sets", std::string(name_of(guarantee.neighbours)));
   row("records that one person may have given", std::to_string(guarantee.group_size));
   row("records", with_thousands(static_cast<std::uint64_t>(ledger.header.records)));

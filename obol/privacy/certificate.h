@@ -24,11 +24,13 @@ inline constexpr const char* kCertificateName = "certificate.json";
 inline constexpr const char* kCertificateTextName = "certificate.md";
 
 // How the paper whose recipe was followed counts: every release for `purpose` as `per_release`, by
-// Renyi divergences and the classic conversion. Shown beside the guarantee, never as one.
+// Renyi divergences and the classic conversion. Shown beside the guarantee.
 struct PublishedCount {
   std::string paper;
   std::string purpose;
   Event per_release;
+  std::int64_t outputs_per_step;  // that are counted one by one, though they share a subsample
+  bool holds;                     // a sound count, only less tight
 };
 
 // What the ledger does not know.

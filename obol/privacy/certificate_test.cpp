@@ -20,7 +20,7 @@ class Certified : public ::testing::Test {
   Certified() {
     LedgerHeader header = some_header();
     header.randomness = "secure (OpenSSL)";
-    Ledger ledger = Ledger::create(run_ / kLedgerName, header);
+    Ledger ledger = Ledger::create(run / kLedgerName, header);
     ledger.reserve("class histogram", Gaussian{.noise_multiplier = 50, .count = 1});
     Reservation steps = ledger.reserve("training", kStep);
     steps.take(321);
@@ -28,14 +28,14 @@ class Certified : public ::testing::Test {
   }
 
   void change(const std::function<void(ordered_json&)>& edit) {
-    auto value = ordered_json::parse(read_text(run_ / kCertificateName, 1 << 20));
+    auto value = ordered_json::parse(read_text(run / kCertificateName, 1 << 20));
     edit(value);
-    write_file(run_ / kCertificateName, value.dump(2) + "\n");
+    write_file(run / kCertificateName, value.dump(2) + "\n");
   }
 
   std::string failure() {
     try {
-      verify_certificate(run_);
+      verify_certificate(run);
     } catch (const VerificationFailed& error) {
       return error.what();
     } catch (const DataError& error) {
@@ -44,17 +44,17 @@ class Certified : public ::testing::Test {
     return "";
   }
 
-  TemporaryFolder folder_;
-  Path run_ = folder_.path();
+  TemporaryFolder folder;
+  Path run = folder.path();
 };
 
 TEST_F(Certified, SaysWhatWasSpentAndVerifies) {
-  write_certificate(run_, {.delta = Delta{1e-5}});
-  const Certificate certificate = verify_certificate(run_);
+  write_certificate(run, {.delta = Delta{1e-5}});
+  const Certificate certificate = verify_certificate(run);
   EXPECT_EQ(certificate.guarantee.epsilon,
             account({Gaussian{50, 1}, with_count(kStep, 321)}, Delta{1e-5}).epsilon);
   EXPECT_TRUE(certificate.is_private());
-  const std::string text = read_text(run_ / kCertificateTextName, 1 << 20);
+  const std::string text = read_text(run / kCertificateTextName, 1 << 20);
   for (const char* part : {"60,000", "hmac-sha256:0123", "class histogram", "| 321 |",
                            "What is not covered", "secure (OpenSSL)"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
@@ -79,7 +79,7 @@ TEST_F(Certified, EveryChangeToItIsFound) {
       {"guarantee.note", [](auto& c) { c["guarantee"]["note"] = "trust me"; }},
       {"format", [](auto& c) { c["format"] = "other"; }}};
   for (const auto& [where, edit] : changes) {
-    write_certificate(run_, {.delta = Delta{1e-5}});
+    write_certificate(run, {.delta = Delta{1e-5}});
     ASSERT_EQ(failure(), "");
     change(edit);
     EXPECT_NE(failure().find(where), std::string::npos) << where << " against " << failure();
@@ -87,46 +87,49 @@ TEST_F(Certified, EveryChangeToItIsFound) {
 }
 
 TEST_F(Certified, AChangedTextOrLedgerIsFound) {
-  write_certificate(run_, {.delta = Delta{1e-5}});
-  std::string text = read_text(run_ / kCertificateTextName, 1 << 20);
+  write_certificate(run, {.delta = Delta{1e-5}});
+  std::string text = read_text(run / kCertificateTextName, 1 << 20);
   text.replace(text.find("**Epsilon "), 13, "**Epsilon 0.1");
-  write_file(run_ / kCertificateTextName, text);
+  write_file(run / kCertificateTextName, text);
   EXPECT_NE(failure().find("certificate.md"), std::string::npos);
 
-  write_certificate(run_, {.delta = Delta{1e-5}});
-  Ledger::open(run_ / kLedgerName).reserve("more", kStep);
+  write_certificate(run, {.delta = Delta{1e-5}});
+  Ledger::open(run / kLedgerName).reserve("more", kStep);
   EXPECT_NE(failure(), "") << "the ledger went on after the certificate";
 
-  write_certificate(run_, {.delta = Delta{1e-5}});
-  const auto lines = lines_of(read_text(run_ / kLedgerName, 1 << 20));
-  write_file(run_ / kLedgerName, chained({lines.begin(), lines.end() - 1}));
+  write_certificate(run, {.delta = Delta{1e-5}});
+  const auto lines = lines_of(read_text(run / kLedgerName, 1 << 20));
+  write_file(run / kLedgerName, chained({lines.begin(), lines.end() - 1}));
   EXPECT_NE(failure(), "") << "its last line was taken off";
 }
 
 TEST_F(Certified, WhatIsNoCertificateIsBadData) {
-  write_file(run_ / kCertificateName, "{}");
+  write_file(run / kCertificateName, "{}");
   EXPECT_TRUE(failure().starts_with("data: ")) << failure();
-  write_file(run_ / kCertificateName, "epsilon: 1");
+  write_file(run / kCertificateName, "epsilon: 1");
   EXPECT_TRUE(failure().starts_with("data: ")) << failure();
-  write_file(run_ / kCertificateName, R"({"guarantee":{"delta":"x"}})");
+  write_file(run / kCertificateName, R"({"guarantee":{"delta":"x"}})");
   EXPECT_TRUE(failure().starts_with("data: ")) << failure();
-  write_file(run_ / kCertificateName, R"({"guarantee":{"delta":2,"accountant":"pld"}})");
+  write_file(run / kCertificateName, R"({"guarantee":{"delta":2,"accountant":"pld"}})");
   EXPECT_TRUE(failure().starts_with("data: ")) << failure();
 }
 
 TEST_F(Certified, ShowsThePublishedCountBesideTheGuaranteeAndSaysThatItIsNone) {
-  const PublishedCount count{
-      .paper = "A Paper", .purpose = "training", .per_release = SampledGaussian{0.01, 7, 49}};
-  write_certificate(run_, {.delta = Delta{1e-5}, .published = count});
-  const Certificate certificate = verify_certificate(run_);
+  const PublishedCount count{.paper = "A Paper",
+                             .purpose = "training",
+                             .per_release = SampledGaussian{0.01, 7, 49},
+                             .outputs_per_step = 49,
+                             .holds = false};
+  write_certificate(run, {.delta = Delta{1e-5}, .published = count});
+  const Certificate certificate = verify_certificate(run);
   ASSERT_TRUE(certificate.published);
   EXPECT_EQ(certificate.published->releases, 321);
   RdpAccountant paper;
-  paper.compose(SampledGaussian{0.01, 7, 49 * 321});
+  paper.compose(SampledGaussian{0.01, 7, 15729});  // 49 x 321
   EXPECT_EQ(certificate.published->epsilon,
             paper.epsilon(Delta{1e-5}, Conversion::kClassic).epsilon);
   EXPECT_LT(certificate.published->epsilon, certificate.guarantee.epsilon);
-  const std::string text = read_text(run_ / kCertificateTextName, 1 << 20);
+  const std::string text = read_text(run / kCertificateTextName, 1 << 20);
   EXPECT_NE(text.find("not a guarantee"), std::string::npos);
   change([](auto& c) { c["as_published"]["epsilon"] = 0.1; });
   EXPECT_NE(failure().find("as_published.epsilon"), std::string::npos);

@@ -13,30 +13,30 @@ const Budget kBudget{Epsilon{1}, Delta{1e-5}};
 
 class Guarded : public ::testing::Test {
  protected:
-  TemporaryFolder folder_;
-  Path path_ = folder_.path() / "ledger.jsonl";
-  Ledger ledger_ = Ledger::create(path_, some_header());
+  TemporaryFolder folder;
+  Path path = folder.path() / "ledger.jsonl";
+  Ledger ledger = Ledger::create(path, some_header());
 
-  double spent() const { return account(read_ledger(path_).spent(), kBudget.delta).epsilon; }
+  double spent() const { return account(read_ledger(path).spent(), kBudget.delta).epsilon; }
 };
 
 TEST_F(Guarded, EveryStepIsWithinTheBudgetAndTheFirstThatIsNotDoesNotHappen) {
-  BudgetGuard guard(ledger_, kBudget, {.block = 7});
+  BudgetGuard guard(ledger, kBudget, {.block = 7});
   const std::int64_t affordable = guard.affordable(kStep);
   ASSERT_GT(affordable, 10);
   for (std::int64_t step = 0; step < affordable; ++step) {
     guard.pay("training", kStep);
-    ASSERT_GE(times(read_ledger(path_).spent(), kStep), step + 1) << "on disk before it is used";
+    ASSERT_GE(times(read_ledger(path).spent(), kStep), step + 1) << "on disk before it is used";
   }
   EXPECT_LE(spent(), 1);
   EXPECT_THROW(guard.pay("training", kStep), BudgetExceeded);
-  EXPECT_EQ(times(ledger_.spent(), kStep), affordable) << "the refused step is not in the ledger";
+  EXPECT_EQ(times(ledger.spent(), kStep), affordable) << "the refused step is not in the ledger";
   EXPECT_GT(account({with_count(kStep, affordable + 1)}, kBudget.delta).epsilon, 1)
       << "and not one step early";
 }
 
 TEST_F(Guarded, WhatElseWasSpentLeavesLess) {
-  BudgetGuard guard(ledger_, kBudget);
+  BudgetGuard guard(ledger, kBudget);
   const std::int64_t before = guard.affordable(kStep);
   guard.pay("class histogram", Gaussian{.noise_multiplier = 5, .count = 1});
   EXPECT_LT(guard.affordable(kStep), before);
@@ -49,40 +49,40 @@ TEST_F(Guarded, WhatElseWasSpentLeavesLess) {
 }
 
 TEST_F(Guarded, AnEventThatAloneIsTooMuchIsRefusedAndNotWritten) {
-  BudgetGuard guard(ledger_, kBudget);
+  BudgetGuard guard(ledger, kBudget);
   EXPECT_THROW(guard.pay("all at once", Gaussian{.noise_multiplier = 0.1, .count = 1}),
                BudgetExceeded);
-  EXPECT_TRUE(ledger_.spent().empty());
+  EXPECT_TRUE(ledger.spent().empty());
 }
 
 TEST_F(Guarded, SettlingGivesBackWhatWasReservedAheadAndACrashDoesNot) {
   {
-    BudgetGuard guard(ledger_, kBudget, {.block = 50});
+    BudgetGuard guard(ledger, kBudget, {.block = 50});
     for (int i = 0; i < 60; ++i) guard.pay("training", kStep);
     guard.settle();
   }
-  EXPECT_EQ(times(read_ledger(path_).spent(), kStep), 60);
+  EXPECT_EQ(times(read_ledger(path).spent(), kStep), 60);
   {
-    BudgetGuard guard(ledger_, kBudget, {.block = 50});
+    BudgetGuard guard(ledger, kBudget, {.block = 50});
     guard.pay("training", kStep);
   }
-  EXPECT_EQ(times(read_ledger(path_).spent(), kStep), 110);
+  EXPECT_EQ(times(read_ledger(path).spent(), kStep), 110);
 }
 
 TEST_F(Guarded, ResumesWithWhatIsLeft) {
   std::int64_t paid = 0;
   {
-    BudgetGuard guard(ledger_, kBudget, {.block = 1});
+    BudgetGuard guard(ledger, kBudget, {.block = 1});
     for (; paid < 5; ++paid) guard.pay("training", kStep);
   }
-  BudgetGuard guard(ledger_, kBudget, {.block = 1});
+  BudgetGuard guard(ledger, kBudget, {.block = 1});
   const std::int64_t left = guard.affordable(kStep);
-  Ledger fresh = Ledger::create(folder_.path() / "fresh.jsonl", some_header());
+  Ledger fresh = Ledger::create(folder.path() / "fresh.jsonl", some_header());
   EXPECT_EQ(left, BudgetGuard(fresh, kBudget).affordable(kStep) - paid);
 }
 
 TEST_F(Guarded, RefusesABlockOfNothing) {
-  EXPECT_THROW(BudgetGuard(ledger_, kBudget, {.block = 0}), InvalidArgument);
+  EXPECT_THROW(BudgetGuard(ledger, kBudget, {.block = 0}), InvalidArgument);
 }
 
 }  // namespace

@@ -60,14 +60,19 @@ std::optional<PublishedCount> published_count(const PrivacyOptions& options, dou
   // Only where rows are clipped one by one do several outputs of a step carry noise of their own.
   const std::int64_t rows =
       options.barrier == "row" ? needed(options.generated_batch, "generated_batch") : 1;
-  PublishedCount count{
-      .paper = paper_of(*options.follows), .purpose = kTraining, .per_release = {}};
+  PublishedCount count{.paper = paper_of(*options.follows),
+                       .purpose = kTraining,
+                       .per_release = {},
+                       .outputs_per_step = rows,
+                       .holds = *options.follows == "dp-sinkhorn" && rows == 1};
   if (*options.follows == "dp-sinkhorn") {
     count.per_release =
         SampledGaussian{needed(options.sampling_rate, "sampling_rate"), multiplier, rows};
   } else {
-    const auto shards = static_cast<double>(needed(options.shards, "shards"));
-    count.per_release = FixedBatchGaussian{1 / shards, multiplier, rows};
+    // Between two turns of a shard lie as many steps as there are shards.
+    const std::int64_t shards = needed(options.shards, "shards");
+    count.per_release =
+        FixedBatchGaussian{1 / static_cast<double>(shards), multiplier, rows * shards};
   }
   return count;
 }
@@ -109,6 +114,7 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
             .budget = std::nullopt,
             .published = std::nullopt,
             .steps = options.steps.value_or(0),
+            .releases = 0,
             .calibrated = std::nullopt};
   if (options.epsilon) plan.budget = Epsilon{*options.epsilon};
   double multiplier = options.noise_multiplier.value_or(0);
@@ -137,6 +143,7 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
     }
   }
   plan.planned = planned(options, multiplier, plan.steps);
+  plan.releases = count_of(plan.planned.back().event);
   plan.published = published_count(options, multiplier);
   return plan;
 }

@@ -43,6 +43,7 @@ struct Plan {
   std::optional<Epsilon> budget;
   std::optional<PublishedCount> published;
   std::int64_t steps;
+  std::int64_t releases;  // of training that one record meets; what a ledger will have
   // "noise_multiplier 0.87 (calibrated)": what the recipe left open, and was found for the budget.
   std::optional<std::string> calibrated;
 

@@ -25,7 +25,7 @@ double price(const Plan& plan) { return account(plan.events(), plan.delta).epsil
 TEST(Plan, OfDpSinkhornsPaperHasBothNumbers) {
   const Plan plan = plan_of(paper_options());
   EXPECT_NEAR(price(plan), 844.31, 0.01);
-  EXPECT_NEAR(account_as_published(*plan.published, plan.steps, plan.delta).epsilon,
+  EXPECT_NEAR(account_as_published(*plan.published, plan.releases, plan.delta).epsilon,
               10.02096748430208, 1e-9);
 }
 
@@ -40,7 +40,7 @@ TEST(Plan, OfGsWgansPaperHasBothNumbers) {
   const Plan plan = plan_of(options);
   EXPECT_EQ(plan.neighbours, Neighbours::kReplaceOne);
   EXPECT_NEAR(price(plan), 379.42, 0.01);
-  EXPECT_NEAR(account_as_published(*plan.published, plan.steps, plan.delta).epsilon,
+  EXPECT_NEAR(account_as_published(*plan.published, plan.releases, plan.delta).epsilon,
               9.992623570832228, 1e-9);
 }
 
@@ -48,8 +48,22 @@ TEST(Plan, AJointClipIsOneOutputAStep) {
   PrivacyOptions options = paper_options();
   options.barrier = "batch";
   const Plan plan = plan_of(options);
-  EXPECT_EQ(count_of(plan.published->per_release), 1);
-  EXPECT_LT(price(plan), account_as_published(*plan.published, plan.steps, plan.delta).epsilon);
+  EXPECT_EQ(plan.published->outputs_per_step, 1);
+  EXPECT_TRUE(plan.published->holds);
+  EXPECT_LT(price(plan), account_as_published(*plan.published, plan.releases, plan.delta).epsilon);
+}
+
+TEST(Plan, AnAmplificationThatIsNotProvedIsNoGuaranteeHoweverRowsAreClipped) {
+  PrivacyOptions options = paper_options();
+  options.barrier = "batch";
+  options.sampling_rate.reset();
+  options.shards = 1000;
+  options.follows = "gs-wgan";
+  const Plan plan = plan_of(options);
+  EXPECT_FALSE(plan.published->holds);
+  const auto published = account_as_published(*plan.published, plan.releases, plan.delta);
+  EXPECT_LT(published.epsilon, price(plan));
+  EXPECT_NE(in_words(published, price(plan)).find("not a guarantee"), std::string::npos);
 }
 
 TEST(Plan, FindsWhatTheRecipeLeavesOpen) {
@@ -73,7 +87,7 @@ TEST(Plan, FindsWhatTheRecipeLeavesOpen) {
 }
 
 TEST(Plan, SaysWhichKeyIsMissingOrTooMany) {
-  const auto message = [](PrivacyOptions options) -> std::string {
+  const auto message = [](const PrivacyOptions& options) -> std::string {
     try {
       plan_of(options);
     } catch (const InvalidArgument& error) {
