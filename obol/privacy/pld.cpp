@@ -137,7 +137,7 @@ EpsilonBounds epsilon_in(const Ingredients& ingredients, Direction direction, De
                          double unimportant) {
   const Composition composition(ingredients.parts, ingredients.gaussian, direction,
                                 kNegligible * delta.value());
-  Tilt tilt = best_tilt(composition, Delta{delta.value() * (1 - 2 * kNegligible)});
+  Tilt tilt = best_tilt(composition, delta);
   EpsilonBounds best{.lower = 0, .upper = tilt.epsilon};
   if (best.upper <= unimportant || tilt.is_limit()) return best;
   if (const auto single = single_curve(composition))
@@ -165,7 +165,8 @@ double delta_in(const Ingredients& ingredients, Direction direction, Epsilon eps
   const Composition whole(ingredients.parts, ingredients.gaussian, direction, 1e-30);
   if (const auto single = single_curve(whole)) return single->at(epsilon.value()).upper;
   const Tilt first = tilt_for(whole, epsilon);
-  const double chernoff = std::exp(std::min(0.0, first.cumulant - first.c * first.epsilon));
+  const double chernoff =
+      std::exp(std::min(0.0, first.cumulant - first.c * first.epsilon)) + first.lost;
   if (first.is_limit()) return chernoff;
   const Composition composition(ingredients.parts, ingredients.gaussian, direction,
                                 kNegligible * kNegligible * chernoff);

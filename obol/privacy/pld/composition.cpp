@@ -65,22 +65,23 @@ double Composition::cut_of(const Part& part) const {
   return part.pair->cut(negligible_ / static_cast<double>(count()));
 }
 
-Law Composition::law(const Part& part, double highest_order, const Resolution& resolution) const {
-  return {*part.pair, direction_of(part), highest_order, cut_of(part), resolution};
-}
-
-double Composition::lost() const {
-  double total = 0;
-  for (std::size_t i = 0; i < laws_.size(); ++i)
-    total += static_cast<double>(parts_[i].count) * laws_[i].lost();
-  return total;
+Law Composition::law(const Part& part, double c, double frequency) const {
+  const Direction direction = direction_of(part);
+  const double cut = cut_of(part);
+  const double log_total = Law(*part.pair, direction, c + 1, cut).log_moment(c + 1);
+  const double lightest = kLightest / static_cast<double>(part.count);
+  return {*part.pair, direction, c + 1, cut,
+          Resolution{.frequency = frequency,
+                     .order = c + 1,
+                     .faintest = std::log(lightest) + log_total}};
 }
 
 double Composition::cumulant(double c) const {
   const double order = c + 1;
   if (!parts_.empty() && (laws_.empty() || laws_.front().highest_order() < order)) {
     laws_.clear();
-    for (const Part& part : parts_) laws_.push_back(law(part, 2 * order));
+    for (const Part& part : parts_)
+      laws_.emplace_back(*part.pair, direction_of(part), 2 * order, cut_of(part));
   }
   double total = c * order * gaussian_ / 2;
   for (std::size_t i = 0; i < parts_.size(); ++i)
@@ -88,14 +89,30 @@ double Composition::cumulant(double c) const {
   return total;
 }
 
+Composition::Exact Composition::exact(double c) const {
+  Exact result{.cumulant = c * (c + 1) * gaussian_ / 2, .lost = 0};
+  for (const Part& part : parts_) {
+    const Law one = law(part, c, /*frequency=*/0);
+    result.cumulant += static_cast<double>(part.count) * one.log_moment(c + 1);
+    result.lost += static_cast<double>(part.count) * one.lost();
+  }
+  return result;
+}
+
 Tilt best_tilt(const Composition& composition, Delta delta) {
-  const double log_delta = std::log(delta.value());
-  const auto bound = [&](double c) {
-    return (composition.cumulant(c) + log_kernel(c) - log_delta) / c;
+  const auto bound = [&](double c, double cumulant, double of) {
+    return (cumulant + log_kernel(c) - std::log(of)) / c;
   };
   const double c =
-      minimize(bound, {.start = 1, .lowest = kSmallestTilt, .highest = kLargestTilt}, 30);
-  return {.c = c, .cumulant = composition.cumulant(c), .epsilon = std::max(0.0, bound(c))};
+      minimize([&](double at) { return bound(at, composition.cumulant(at), delta.value()); },
+               {.start = 1, .lowest = kSmallestTilt, .highest = kLargestTilt}, 30);
+  const auto [cumulant, lost] = composition.exact(c);
+  const double epsilon = bound(c, cumulant, delta.value() - lost);
+  // Not a number, where too much is lost or moments overflow, must not pass for a small bound.
+  return {.c = c,
+          .cumulant = cumulant,
+          .epsilon = std::isnan(epsilon) ? kInfinity : std::max(0.0, epsilon),
+          .lost = lost};
 }
 
 Tilt tilt_for(const Composition& composition, Epsilon epsilon) {
@@ -104,7 +121,8 @@ Tilt tilt_for(const Composition& composition, Epsilon epsilon) {
   };
   const double c =
       minimize(bound, {.start = 1, .lowest = kSmallestTilt, .highest = kLargestTilt}, 30);
-  return {.c = c, .cumulant = composition.cumulant(c), .epsilon = epsilon.value()};
+  const auto [cumulant, lost] = composition.exact(c);
+  return {.c = c, .cumulant = cumulant, .epsilon = epsilon.value(), .lost = lost};
 }
 
 Reach reach_of(const Composition& composition, const Tilt& tilt) {
