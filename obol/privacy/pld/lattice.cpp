@@ -166,7 +166,7 @@ double heaviest_loss(const Cells& cells, double spacing) {
 // The border, between `from` and `to`, at which the cell ending there has P/Q = e^loss, or a little
 // more: what is too much is cut off, what is too little could not be merged into the point.
 double fitting_border(const Cells& cells, double loss, double other, double from, double to) {
-  const bool is_upper = other < from;
+  const bool is_upper = other <= from;
   const auto excess = [&](double border) {
     const PairMass mass = is_upper ? cells.between(other, border) : cells.between(border, other);
     return mass.p - std::exp(loss) * mass.q;
@@ -188,6 +188,25 @@ double fitting_border(const Cells& cells, double loss, double other, double from
     (replace_far ? at_far : at_near) = at_middle;
   }
   return is_upper ? far : near;
+}
+
+// The upper border of the cell of a point, from `low` on. Where the mass falls so fast that a usual
+// cell is too low for its point, a wider one may do; points that it swallows get nothing.
+double upper_border(const Cells& cells, double loss, double low, double spacing) {
+  const double usual = loss + 0.9 * spacing;
+  if (low >= usual) return low;
+  if (loss > kLargestExponent) return std::max(low, loss + spacing / 2);
+  const double from = std::max(low, loss);
+  const auto fits = [&](double border) {
+    const PairMass mass = cells.between(low, border);
+    return mass.p >= std::exp(loss) * mass.q;
+  };
+  double far = usual;
+  while (!fits(far)) {
+    far += 2 * (far - loss);
+    if (far > loss + 100 * spacing) return usual;
+  }
+  return fitting_border(cells, loss, low, from, far);
 }
 
 // Every point takes the cell around it whose P/Q is e^loss, starting from the heaviest: merging is
@@ -213,22 +232,18 @@ LatticeLaw lower_law(const Cells& cells, double spacing) {
   const double first_high =
       fitting_border(cells, heaviest, first_low, heaviest, heaviest + spacing * 0.9);
   merge(start, first_low, first_high);
-  for (double low = first_high, i = static_cast<double>(start) + 1; i < static_cast<double>(size);
-       ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const double loss = law.loss(at, spacing);
-    const double high = loss > kLargestExponent
-                            ? loss + spacing / 2
-                            : fitting_border(cells, loss, low, loss, loss + 0.9 * spacing);
-    merge(at, low, high);
+  double low = first_high;
+  for (std::size_t i = start + 1; i < size; ++i) {
+    const double high = upper_border(cells, law.loss(i, spacing), low, spacing);
+    merge(i, low, high);
     low = high;
   }
   double high = first_low;
   for (std::size_t i = start; i-- > 0;) {
     const double loss = law.loss(i, spacing);
-    const double low = fitting_border(cells, loss, high, loss, loss - 0.9 * spacing);
-    merge(i, low, high);
-    high = low;
+    const double border = fitting_border(cells, loss, high, loss, loss - 0.9 * spacing);
+    merge(i, border, high);
+    high = border;
   }
   return law;
 }
