@@ -120,8 +120,8 @@ struct Attempt {
 // few, whose losses it need not resolve well. Both bounds hold, so whatever was tried is of use.
 std::vector<Attempt> attempts_for(std::int64_t count) {
   constexpr std::int64_t kFew = 1000;
-  if (count <= kFew) return {{10, 0}, {0, 14}, {0, 16}, {0, 18}, {0, 20}, {16, 0}};
-  return {{12, 0}, {15, 0}, {17, 0}, {0, 18}, {18, 0}, {0, 20}};
+  if (count <= kFew) return {{10, 0}, {0, 12}, {0, 14}, {0, 16}, {0, 18}, {0, 20}, {16, 0}};
+  return {{12, 0}, {15, 0}, {0, 16}, {17, 0}, {0, 18}, {18, 0}, {0, 20}};
 }
 
 using CurvePointer = std::unique_ptr<DeltaCurve>;
@@ -139,7 +139,7 @@ EpsilonBounds epsilon_in(const Ingredients& ingredients, Direction direction, De
                                 kNegligible * delta.value());
   Tilt tilt = best_tilt(composition, delta);
   EpsilonBounds best{.lower = 0, .upper = tilt.epsilon};
-  if (best.upper <= unimportant || tilt.is_limit()) return best;
+  if (best.upper <= unimportant || tilt.is_limit() || std::isinf(best.upper)) return best;
   if (const auto single = single_curve(composition))
     return bounds_from(*single, best.upper, delta.value());
   Reach reach = reach_of(composition, tilt);

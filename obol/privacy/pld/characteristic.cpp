@@ -124,8 +124,8 @@ Complex Characteristic::log_at(std::size_t n) const { return log1p(excess_[n]); 
 
 double Characteristic::error_at(std::size_t n) const {
   const double t = step_ * static_cast<double>(n);
-  const double error = kRounding * t * (mean_size_ + t * small_square_ / 2) +
-                       kNonuniformError * large_mass_;
+  const double error =
+      kRounding * t * (mean_size_ + t * small_square_ / 2) + kNonuniformError * large_mass_;
   return error / std::max(1e-300, std::abs(1.0 + excess_[n]));
 }
 

@@ -31,8 +31,8 @@ class Characteristic {
   void add_large(const TiltedLaw& large);
 
   double step_;
-  double mean_size_ = 0;      // E|loss|
-  double small_square_ = 0;   // sum of the masses times their squared losses, of the tiny ones
+  double mean_size_ = 0;     // E|loss|
+  double small_square_ = 0;  // sum of the masses times their squared losses, of the tiny ones
   double large_mass_ = 0;
   std::vector<std::complex<double>> excess_;  // E[e^{i t loss}] - 1
 };

@@ -30,7 +30,7 @@ class SingleCurve final : public DeltaCurve {
 };
 
 DeltaBounds SingleCurve::at(double epsilon) const {
-  constexpr double kRounding = 1e-12;
+  constexpr double kRelative = 1e-12;
   PairMass mass{};  // of losses above epsilon (which is not negative)
   if (direction_ == Direction::kAdd) {
     const PairMass mirrored = pair_.mass(-kInfinity, pair_.x_at(-epsilon));
@@ -39,9 +39,11 @@ DeltaBounds SingleCurve::at(double epsilon) const {
     mass = pair_.mass(pair_.x_at(epsilon), kInfinity);
   }
   if (mass.p == 0) return {.lower = 0, .upper = 0};
-  const double rest = mass.q > 0 ? std::exp(epsilon + std::log(mass.q)) : 0;
-  const double delta = std::max(0.0, mass.p - rest);
-  return {.lower = delta - kRounding * mass.p, .upper = delta + kRounding * mass.p};
+  // Where Q has less than a double holds, all that is known is that e^epsilon Q is at most P.
+  constexpr double kTiny = std::numeric_limits<double>::min();
+  if (mass.q < kTiny) return {.lower = 0, .upper = mass.p * (1 + kRelative)};
+  const double delta = std::max(0.0, mass.p - std::exp(epsilon + std::log(mass.q)));
+  return {.lower = delta - kRelative * mass.p, .upper = delta + kRelative * mass.p};
 }
 
 }  // namespace
@@ -71,9 +73,8 @@ Law Composition::law(const Part& part, double c, double frequency) const {
   const double log_total = Law(*part.pair, direction, c + 1, cut).log_moment(c + 1);
   const double lightest = kLightest / static_cast<double>(part.count);
   return {*part.pair, direction, c + 1, cut,
-          Resolution{.frequency = frequency,
-                     .order = c + 1,
-                     .faintest = std::log(lightest) + log_total}};
+          Resolution{
+              .frequency = frequency, .order = c + 1, .faintest = std::log(lightest) + log_total}};
 }
 
 double Composition::cumulant(double c) const {
@@ -140,8 +141,10 @@ Reach reach_of(const Composition& composition, const Tilt& tilt) {
   double theta_below = minimize(
       below, {.start = tilt.c / 4, .lowest = tilt.c * 1e-4, .highest = tilt.c * 0.999}, 12);
   if (below(tilt.c) < below(theta_below)) theta_below = tilt.c;
-  return {.below = below(theta_below),
-          .above = above(theta_above),
+  // A reach that is too far does no harm; none at all would.
+  const double least = 1e-3 * kLogNothing / tilt.c;
+  return {.below = std::max(least, below(theta_below)),
+          .above = std::max(least, above(theta_above)),
           .theta_below = theta_below,
           .theta_above = theta_above};
 }

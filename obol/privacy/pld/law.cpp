@@ -80,8 +80,9 @@ std::complex<double> exponential_from_second_term(double y) {
   return {real, imaginary};
 }
 
-// Whether 16 points are too few for a panel, under one law: its tilted density changes too much from
-// one quarter to the next, or e^{i t loss} turns too often. Where nobody looks it does not matter.
+// Whether 16 points are too few for a panel, under one law: its tilted density changes too much
+// from one quarter to the next, or e^{i t loss} turns too often. Where nobody looks it does not
+// matter.
 bool is_too_wide(const Pair& pair, double slope_of_log, double low, double width,
                  const Resolution& resolution) {
   constexpr double kSteepest = 1.5;  // change of the log density over a quarter
@@ -156,7 +157,8 @@ Law::Law(const Pair& pair, Direction direction, double highest_order, double cut
     return;
   }
   if (direction != Direction::kEither) add_point(pair.loss(low), std::log(below.q), direction);
-  add_point(pair.loss(high), std::log(above.q), direction);
+  // Q's mass up there may be less than a double holds; P's is not.
+  add_point(pair.loss(high), std::log(above.p) - pair.loss(high), direction);
 }
 
 void Law::add_range(const Pair& pair, Direction direction, const SmoothRange& range,
