@@ -62,13 +62,18 @@ Characteristic::Characteristic(const TiltedLaw& law, double step, std::size_t co
   const double border = std::max(1.0, kFewEvaluations / points / kNodes) * kRadians / last;
   TiltedLaw small;
   TiltedLaw large;
+  CompensatedSum small_mean;
+  CompensatedSum large_mean;
   for (std::size_t i = 0; i < law.losses.size(); ++i) {
-    TiltedLaw& into = std::abs(law.losses[i]) <= border ? small : large;
+    const bool is_small = std::abs(law.losses[i]) <= border;
+    TiltedLaw& into = is_small ? small : large;
     into.losses.push_back(law.losses[i]);
     into.masses.push_back(law.masses[i]);
-    into.mean += law.masses[i] * law.losses[i];
+    (is_small ? small_mean : large_mean) += law.masses[i] * law.losses[i];
     mean_size_ += law.masses[i] * std::abs(law.losses[i]);
   }
+  small.mean = small_mean.value();
+  large.mean = large_mean.value();
   add_small(small);
   add_large(large);
 }
@@ -106,7 +111,9 @@ void Characteristic::add_small(const TiltedLaw& small) {
 
 void Characteristic::add_large(const TiltedLaw& large) {
   if (large.losses.empty()) return;
-  for (const double mass : large.masses) large_mass_ += mass;
+  CompensatedSum total;
+  for (const double mass : large.masses) total += mass;
+  large_mass_ = total.value();
   const std::size_t count = excess_.size();
   if (static_cast<double>(large.losses.size()) * static_cast<double>(count) <= kFewEvaluations) {
     for (std::size_t n = 0; n < count; ++n) {
@@ -124,8 +131,9 @@ Complex Characteristic::log_at(std::size_t n) const { return log1p(excess_[n]); 
 
 double Characteristic::error_at(std::size_t n) const {
   const double t = step_ * static_cast<double>(n);
-  const double error =
-      kRounding * t * (mean_size_ + t * small_square_ / 2) + kNonuniformError * large_mass_;
+  // |e^{iy} - 1 - iy| is at most y^2 / 2 and at most 2 |y|.
+  const double small = std::min(t * small_square_ / 2, 2 * mean_size_);
+  const double error = kRounding * t * (mean_size_ + small) + kNonuniformError * large_mass_;
   return error / std::max(1e-300, std::abs(1.0 + excess_[n]));
 }
 

@@ -163,7 +163,7 @@ LatticeLaw upper_law(const Cells& cells, double spacing) {
     law.masses[i + 1] += above;
     law.masses[i] += mass.p - above;
   }
-  law.masses[0] += cells.rest_below();  // its loss is lower still
+  law.masses[2] += cells.rest_below();  // the first point that is not below the bottom
   law.infinite = cells.rest_above();
   return law;
 }

@@ -125,10 +125,14 @@ double log_one_plus_exp(double x) {
 }
 
 std::complex<double> TiltedLaw::excess(double t) const {
-  std::complex<double> sum = 0;
-  for (std::size_t i = 0; i < losses.size(); ++i)
-    sum += masses[i] * exponential_from_second_term(t * losses[i]);
-  return sum;
+  CompensatedSum real;
+  CompensatedSum imaginary;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const std::complex<double> term = exponential_from_second_term(t * losses[i]);
+    real += masses[i] * term.real();
+    imaginary += masses[i] * term.imag();
+  }
+  return {real.value(), imaginary.value()};
 }
 
 double TiltedLaw::decay(double t) const {
@@ -217,32 +221,31 @@ void Law::add_piece(const Pair& pair, Direction direction, double low, double hi
 }
 
 double Law::log_moment_less_one(double order) const {
-  // Scaled by the largest term so far, so that nothing overflows.
+  // Scaled by the largest term, so that nothing overflows.
+  std::vector<double> terms(losses_.size());
   double largest = -kInfinity;
-  double sum = 0;
-  for (std::size_t i = 0; i < losses_.size(); ++i) {
-    const double term = log_masses_[i] + log_excess(losses_[i], order);
-    if (!(term > -kInfinity)) continue;
-    if (term > largest) {
-      sum = sum * std::exp(largest - term) + 1;
-      largest = term;
-    } else {
-      sum += std::exp(term - largest);
-    }
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    terms[i] = log_masses_[i] + log_excess(losses_[i], order);
+    largest = std::max(largest, terms[i]);
   }
-  return sum == 0 ? -kInfinity : largest + std::log(sum);
+  if (std::isinf(largest)) return largest;
+  CompensatedSum sum;
+  for (const double term : terms) sum += std::exp(term - largest);
+  return largest + std::log(sum.value());
 }
 
 TiltedLaw Law::tilted(double order, double lightest) const {
   const double log_total = log_moment(order);
   TiltedLaw law;
+  CompensatedSum mean;
   for (std::size_t i = 0; i < losses_.size(); ++i) {
     const double mass = std::exp(log_masses_[i] + order * losses_[i] - log_total);
     if (mass < lightest) continue;
     law.losses.push_back(losses_[i]);
     law.masses.push_back(mass);
-    law.mean += mass * losses_[i];
+    mean += mass * losses_[i];
   }
+  law.mean = mean.value();
   for (const Piece& piece : pieces_) {
     const double log_density = std::min(piece.low.log_density + order * piece.low.loss,
                                         piece.high.log_density + order * piece.high.loss);

@@ -9,6 +9,7 @@
 // integrand), because a release that costs 1e-12 may be repeated 10^8 times.
 #pragma once
 
+#include <cmath>
 #include <complex>
 #include <limits>
 #include <vector>
@@ -16,6 +17,23 @@
 #include "obol/privacy/pld/pair.h"
 
 namespace obol::privacy {
+
+// A sum whose rounding does not grow with the number of terms (Neumaier 1974).
+class CompensatedSum {
+ public:
+  CompensatedSum& operator+=(double term) {
+    const double sum = sum_ + term;
+    const bool is_larger = std::abs(sum_) >= std::abs(term);
+    rest_ += is_larger ? (sum_ - sum) + term : (term - sum) + sum_;
+    sum_ = sum;
+    return *this;
+  }
+  [[nodiscard]] double value() const { return sum_ + rest_; }
+
+ private:
+  double sum_ = 0;
+  double rest_ = 0;
+};
 
 // log(1 + e^x)
 double log_one_plus_exp(double x);
