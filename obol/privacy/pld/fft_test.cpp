@@ -34,9 +34,9 @@ TEST(Fft, IsTheSumThatDefinesIt) {
     for (std::size_t k = 0; k < size; ++k) {
       Complex sum = 0;
       for (std::size_t j = 0; j < size; ++j)
-        sum += values[j] * std::polar(1.0, -2 * std::numbers::pi *
-                                               static_cast<double>(j * k % size) /
-                                               static_cast<double>(size));
+        sum +=
+            values[j] * std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(j * k % size) /
+                                            static_cast<double>(size));
       EXPECT_LT(std::abs(transformed[k] - sum), 1e-12) << size << ", " << k;
     }
   }
@@ -49,8 +49,7 @@ TEST(Fft, ComesBackFromSizesBeyondTheCache) {
   const Fft fft(size);
   fft.forward(there_and_back);
   fft.inverse(there_and_back);
-  for (std::size_t i = 0; i < size; ++i)
-    ASSERT_LT(std::abs(there_and_back[i] - values[i]), 1e-14);
+  for (std::size_t i = 0; i < size; ++i) ASSERT_LT(std::abs(there_and_back[i] - values[i]), 1e-14);
 }
 
 TEST(Fft, TakesPowersOfTwoOnly) {

@@ -55,10 +55,10 @@ TEST(Law, IsTheSameWithFinerPanels) {
     double q, sigma, c, negligible;
     Direction direction;
   };
-  for (const Case& one : {Case{1e-6, 0.8, 270, 1e-18, Direction::kRemove},
-                          Case{0.01, 1, 40, 1e-18, Direction::kRemove},
-                          Case{0.5, 2, 3000, 1e-18, Direction::kAdd},
-                          Case{0.1, 1, 100, 1e-12, Direction::kEither}}) {
+  for (const Case& one :
+       {Case{1e-6, 0.8, 270, 1e-18, Direction::kRemove},
+        Case{0.01, 1, 40, 1e-18, Direction::kRemove}, Case{0.5, 2, 3000, 1e-18, Direction::kAdd},
+        Case{0.1, 1, 100, 1e-12, Direction::kEither}}) {
     const auto pair = std::make_shared<GaussianPair>(one.q, one.sigma, 1);
     const Composition composition = one_part(pair, 1'000, one.direction, one.negligible);
     const Law law = composition.law(composition.parts().front(), one.c, 0);
@@ -79,8 +79,8 @@ TEST(Law, DecaysAtLeastAsFastAsItSays) {
           const Composition composition = one_part(pair, 1, direction);
           const double step = 0.37 * sigma;
           const std::size_t count = 400;
-          const Law law = composition.law(composition.parts().front(), c,
-                                          step * static_cast<double>(count));
+          const Law law =
+              composition.law(composition.parts().front(), c, step * static_cast<double>(count));
           const TiltedLaw tilted = law.tilted(c + 1, 1e-20);
           const Characteristic characteristic(tilted, step, count);
           for (std::size_t n = 1; n < count; n += 3) {
