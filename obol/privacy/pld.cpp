@@ -145,7 +145,7 @@ struct Attempt {
 std::vector<Attempt> attempts_for(std::int64_t count) {
   constexpr std::int64_t kFew = 1000;
   if (count <= kFew) return {{10, 0}, {0, 12}, {0, 14}, {0, 16}, {0, 18}, {0, 20}, {16, 0}};
-  return {{12, 0}, {15, 0}, {0, 16}, {17, 0}, {0, 18}, {18, 0}, {0, 20}};
+  return {{12, 0}, {15, 0}, {0, 14}, {0, 16}, {17, 0}, {0, 18}, {18, 0}, {0, 20}};
 }
 
 using CurvePointer = std::unique_ptr<DeltaCurve>;

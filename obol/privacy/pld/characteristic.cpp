@@ -49,6 +49,7 @@ class Interpolant {
 };
 
 Complex log1p(Complex z) {
+  if (std::norm(z) > 0.25) return std::log(1.0 + z);  // the other may be the log of less than 0
   return {std::log1p(2 * z.real() + std::norm(z)) / 2, std::atan2(z.imag(), 1 + z.real())};
 }
 

@@ -102,7 +102,7 @@ class ContourCurve final : public DeltaCurve {
       const Complex s(tilt.c, step * static_cast<double>(n));
       amplitudes_[n] = std::exp(logs[n]) / (s * (s + 1.0));
       if (n == 0) amplitudes_[n] /= 2;
-      slack_ += std::abs(amplitudes_[n]) * std::expm1(errors[n]);
+      slack_ += std::abs(amplitudes_[n]) * std::expm1(std::min(errors[n], 700.0));
     }
   }
 
