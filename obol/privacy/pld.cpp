@@ -67,6 +67,30 @@ Ingredients ingredients_of(const std::vector<Event>& events, int group_size) {
   return result;
 }
 
+// Noise so small next to the sensitivity that it protects nobody would need points without end.
+void check_noise(const Event& event, int group_size) {
+  std::visit(
+      [&](const auto& one) {
+        using T = std::decay_t<decltype(one)>;
+        double noise = 1;
+        double least = 0;
+        if constexpr (requires { one.scale; }) {
+          noise = one.scale;
+          least = 1e-3;
+        } else if constexpr (std::is_same_v<T, SampledGaussian> ||
+                             std::is_same_v<T, ShardGaussian>) {
+          noise = one.noise_multiplier;
+          least = 0.01;
+        }
+        if (noise / group_size < least)
+          throw UnsupportedEvent(
+              fmt::format("PldAccountant composes {} with noise from {} on (over the size of a "
+                          "group); this ledger has {}",
+                          name_of(event), least, noise / group_size));
+      },
+      event);
+}
+
 // Where a falling curve passes delta: from `from`, at which it must not be above, downwards.
 template <class Curve>
 double lowest_not_above(const Curve& curve, double from, double delta) {
@@ -120,8 +144,8 @@ struct Attempt {
 // few, whose losses it need not resolve well. Both bounds hold, so whatever was tried is of use.
 std::vector<Attempt> attempts_for(std::int64_t count) {
   constexpr std::int64_t kFew = 1000;
-  if (count <= kFew) return {{10, 0}, {0, 14}, {0, 16}, {0, 18}, {0, 20}, {16, 0}};
-  return {{12, 0}, {15, 0}, {17, 0}, {0, 18}, {18, 0}, {0, 20}};
+  if (count <= kFew) return {{10, 0}, {0, 12}, {0, 14}, {0, 16}, {0, 18}, {0, 20}, {16, 0}};
+  return {{12, 0}, {15, 0}, {0, 14}, {0, 16}, {17, 0}, {0, 18}, {18, 0}, {0, 20}};
 }
 
 using CurvePointer = std::unique_ptr<DeltaCurve>;
@@ -137,11 +161,12 @@ EpsilonBounds epsilon_in(const Ingredients& ingredients, Direction direction, De
                          double unimportant) {
   const Composition composition(ingredients.parts, ingredients.gaussian, direction,
                                 kNegligible * delta.value());
-  Tilt tilt = best_tilt(composition, Delta{delta.value() * (1 - 2 * kNegligible)});
+  Tilt tilt = best_tilt(composition, delta);
   EpsilonBounds best{.lower = 0, .upper = tilt.epsilon};
-  if (best.upper <= unimportant || tilt.is_limit()) return best;
+  if (best.upper <= unimportant || std::isinf(best.upper)) return best;
   if (const auto single = single_curve(composition))
     return bounds_from(*single, best.upper, delta.value());
+  if (tilt.is_limit()) return best;
   Reach reach = reach_of(composition, tilt);
   for (const Attempt& attempt : attempts_for(composition.count())) {
     const CurvePointer curve = curve_of(attempt, composition, tilt, reach);
@@ -165,7 +190,8 @@ double delta_in(const Ingredients& ingredients, Direction direction, Epsilon eps
   const Composition whole(ingredients.parts, ingredients.gaussian, direction, 1e-30);
   if (const auto single = single_curve(whole)) return single->at(epsilon.value()).upper;
   const Tilt first = tilt_for(whole, epsilon);
-  const double chernoff = std::exp(std::min(0.0, first.cumulant - first.c * first.epsilon));
+  const double chernoff =
+      std::exp(std::min(0.0, first.cumulant - first.c * first.epsilon)) + first.lost;
   if (first.is_limit()) return chernoff;
   const Composition composition(ingredients.parts, ingredients.gaussian, direction,
                                 kNegligible * kNegligible * chernoff);
@@ -199,6 +225,7 @@ void PldAccountant::compose(const Event& event) {
         "PldAccountant composes groups of records for Poisson-sampled Gaussian noise and for "
         "unsampled noise; this ledger has {}",
         name_of(event)));
+  check_noise(event, group_size_);
   for (const Event& before : events_)
     common_neighbours(neighbours_of(before), neighbours_of(event));
   for (Event& before : events_)

@@ -30,7 +30,7 @@ class SingleCurve final : public DeltaCurve {
 };
 
 DeltaBounds SingleCurve::at(double epsilon) const {
-  constexpr double kRounding = 1e-12;
+  constexpr double kRelative = 1e-12;
   PairMass mass{};  // of losses above epsilon (which is not negative)
   if (direction_ == Direction::kAdd) {
     const PairMass mirrored = pair_.mass(-kInfinity, pair_.x_at(-epsilon));
@@ -39,9 +39,11 @@ DeltaBounds SingleCurve::at(double epsilon) const {
     mass = pair_.mass(pair_.x_at(epsilon), kInfinity);
   }
   if (mass.p == 0) return {.lower = 0, .upper = 0};
-  const double rest = mass.q > 0 ? std::exp(epsilon + std::log(mass.q)) : 0;
-  const double delta = std::max(0.0, mass.p - rest);
-  return {.lower = delta - kRounding * mass.p, .upper = delta + kRounding * mass.p};
+  // Where Q has less than a double holds, all that is known is that e^epsilon Q is at most P.
+  constexpr double kTiny = std::numeric_limits<double>::min();
+  if (mass.q < kTiny) return {.lower = 0, .upper = mass.p * (1 + kRelative)};
+  const double delta = std::max(0.0, mass.p - std::exp(epsilon + std::log(mass.q)));
+  return {.lower = delta - kRelative * mass.p, .upper = delta + kRelative * mass.p};
 }
 
 }  // namespace
@@ -65,22 +67,22 @@ double Composition::cut_of(const Part& part) const {
   return part.pair->cut(negligible_ / static_cast<double>(count()));
 }
 
-Law Composition::law(const Part& part, double highest_order, const Resolution& resolution) const {
-  return {*part.pair, direction_of(part), highest_order, cut_of(part), resolution};
-}
-
-double Composition::lost() const {
-  double total = 0;
-  for (std::size_t i = 0; i < laws_.size(); ++i)
-    total += static_cast<double>(parts_[i].count) * laws_[i].lost();
-  return total;
+Law Composition::law(const Part& part, double c, double frequency) const {
+  const Direction direction = direction_of(part);
+  const double cut = cut_of(part);
+  const double log_total = Law(*part.pair, direction, c + 1, cut).log_moment(c + 1);
+  const double lightest = kLightest / static_cast<double>(part.count);
+  return {*part.pair, direction, c + 1, cut,
+          Resolution{
+              .frequency = frequency, .order = c + 1, .faintest = std::log(lightest) + log_total}};
 }
 
 double Composition::cumulant(double c) const {
   const double order = c + 1;
   if (!parts_.empty() && (laws_.empty() || laws_.front().highest_order() < order)) {
     laws_.clear();
-    for (const Part& part : parts_) laws_.push_back(law(part, 2 * order));
+    for (const Part& part : parts_)
+      laws_.emplace_back(*part.pair, direction_of(part), 2 * order, cut_of(part));
   }
   double total = c * order * gaussian_ / 2;
   for (std::size_t i = 0; i < parts_.size(); ++i)
@@ -88,14 +90,30 @@ double Composition::cumulant(double c) const {
   return total;
 }
 
+Composition::Exact Composition::exact(double c) const {
+  Exact result{.cumulant = c * (c + 1) * gaussian_ / 2, .lost = 0};
+  for (const Part& part : parts_) {
+    const Law one = law(part, c, /*frequency=*/0);
+    result.cumulant += static_cast<double>(part.count) * one.log_moment(c + 1);
+    result.lost += static_cast<double>(part.count) * one.lost();
+  }
+  return result;
+}
+
 Tilt best_tilt(const Composition& composition, Delta delta) {
-  const double log_delta = std::log(delta.value());
-  const auto bound = [&](double c) {
-    return (composition.cumulant(c) + log_kernel(c) - log_delta) / c;
+  const auto bound = [&](double c, double cumulant, double of) {
+    return (cumulant + log_kernel(c) - std::log(of)) / c;
   };
   const double c =
-      minimize(bound, {.start = 1, .lowest = kSmallestTilt, .highest = kLargestTilt}, 30);
-  return {.c = c, .cumulant = composition.cumulant(c), .epsilon = std::max(0.0, bound(c))};
+      minimize([&](double at) { return bound(at, composition.cumulant(at), delta.value()); },
+               {.start = 1, .lowest = kSmallestTilt, .highest = kLargestTilt}, 30);
+  const auto [cumulant, lost] = composition.exact(c);
+  const double epsilon = bound(c, cumulant, delta.value() - lost);
+  // Not a number, where too much is lost or moments overflow, must not pass for a small bound.
+  return {.c = c,
+          .cumulant = cumulant,
+          .epsilon = std::isnan(epsilon) ? kInfinity : std::max(0.0, epsilon),
+          .lost = lost};
 }
 
 Tilt tilt_for(const Composition& composition, Epsilon epsilon) {
@@ -104,7 +122,8 @@ Tilt tilt_for(const Composition& composition, Epsilon epsilon) {
   };
   const double c =
       minimize(bound, {.start = 1, .lowest = kSmallestTilt, .highest = kLargestTilt}, 30);
-  return {.c = c, .cumulant = composition.cumulant(c), .epsilon = epsilon.value()};
+  const auto [cumulant, lost] = composition.exact(c);
+  return {.c = c, .cumulant = cumulant, .epsilon = epsilon.value(), .lost = lost};
 }
 
 Reach reach_of(const Composition& composition, const Tilt& tilt) {
@@ -122,8 +141,10 @@ Reach reach_of(const Composition& composition, const Tilt& tilt) {
   double theta_below = minimize(
       below, {.start = tilt.c / 4, .lowest = tilt.c * 1e-4, .highest = tilt.c * 0.999}, 12);
   if (below(tilt.c) < below(theta_below)) theta_below = tilt.c;
-  return {.below = below(theta_below),
-          .above = above(theta_above),
+  // A reach that is too far does no harm; none at all would.
+  const double least = 1e-3 * kLogNothing / tilt.c;
+  return {.below = std::max(least, below(theta_below)),
+          .above = std::max(least, above(theta_above)),
           .theta_below = theta_below,
           .theta_above = theta_above};
 }

@@ -34,15 +34,22 @@ class Composition {
   [[nodiscard]] std::int64_t count() const;
   [[nodiscard]] double negligible() const { return negligible_; }
 
-  // The law of one release of a part.
-  [[nodiscard]] Law law(const Part& part, double highest_order,
-                        const Resolution& resolution = {}) const;
+  // The law of one release of a part, with points that are right to rounding at the order c + 1 and
+  // up to a frequency.
+  [[nodiscard]] Law law(const Part& part, double c, double frequency) const;
 
-  // K(c) = log E_P[e^{c loss}], c > 0, of what is not lost.
+  // K(c) = log E_P[e^{c loss}], c > 0, of what is not lost; quickly, for searching.
   [[nodiscard]] double cumulant(double c) const;
-  // The probability that anything falls outside: to be added to delta.
-  [[nodiscard]] double lost() const;
+  // K(c) to rounding, and the probability that anything falls outside: to be added to delta.
+  struct Exact {
+    double cumulant;
+    double lost;
+  };
+  [[nodiscard]] Exact exact(double c) const;
   [[nodiscard]] double cut_of(const Part& part) const;
+
+  // Points whose mass, times the count, is less than this are left out of tilted laws.
+  static constexpr double kLightest = 1e-20;
 
  private:
   std::vector<Part> parts_;
@@ -57,6 +64,7 @@ struct Tilt {
   double c;
   double cumulant;  // K(c)
   double epsilon;
+  double lost;  // delta that K knows nothing of
 
   // The best tilt is beyond all bounds: the loss is all but certain, and the bound as good as
   // exact.
@@ -79,7 +87,7 @@ struct Reach {
 };
 Reach reach_of(const Composition& composition, const Tilt& tilt);
 
-// Bounds on delta at an epsilon; what was lost() is in the upper one.
+// Bounds on delta at an epsilon; what was lost is in the upper one.
 struct DeltaBounds {
   double lower;
   double upper;

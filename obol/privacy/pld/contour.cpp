@@ -4,20 +4,17 @@
 #include <cmath>
 #include <complex>
 #include <numbers>
-#include <numeric>
 #include <utility>
 #include <vector>
 
-#include "obol/privacy/pld/nonuniform.h"
+#include "obol/privacy/pld/characteristic.h"
 
 namespace obol::privacy {
 namespace {
 
 using Complex = std::complex<double>;
 
-constexpr double kEnoughDecay = 30;      // points beyond are below e^-30 of the first one
-constexpr double kLightest = 1e-20;      // mass, times the count, of a point that is left out
-constexpr double kFewEvaluations = 2e6;  // of e^{i t loss}, up to which one by one is fastest
+constexpr double kEnoughDecay = 30;  // points beyond are below e^-30 of the first one
 
 struct TiltedPart {
   TiltedLaw law;
@@ -28,7 +25,9 @@ struct TiltedComposition {
   std::vector<TiltedPart> parts;
   double gaussian;
   double gaussian_mean;
-  double left_out = 0;  // count times the mass of points left out
+  double cumulant;      // of these very laws
+  double lost = 0;      // delta that they know nothing of
+  double left_out = 0;  // bound on what points left out change in the log of a transform
 
   [[nodiscard]] double decay(double t) const {
     double total = gaussian * t * t / 2;
@@ -40,16 +39,18 @@ struct TiltedComposition {
 TiltedComposition tilted(const Composition& composition, double c, double frequency) {
   TiltedComposition result{.parts = {},
                            .gaussian = composition.gaussian(),
-                           .gaussian_mean = composition.gaussian() * (c + 0.5)};
+                           .gaussian_mean = composition.gaussian() * (c + 0.5),
+                           .cumulant = composition.gaussian() * c * (c + 1) / 2};
   for (const Part& part : composition.parts()) {
     const auto count = static_cast<double>(part.count);
-    const double log_total = composition.law(part, c + 1).log_moment(c + 1);
-    const Law law = composition.law(part, c + 1,
-                                    {.frequency = frequency,
-                                     .order = c + 1,
-                                     .faintest = std::log(kLightest / count) + log_total});
-    result.parts.push_back({law.tilted(c + 1, kLightest / count), count});
-    result.left_out += kLightest * static_cast<double>(law.size());
+    const Law law = composition.law(part, c, frequency);
+    result.parts.push_back({law.tilted(c + 1, Composition::kLightest / count), count});
+    result.cumulant += count * law.log_moment(c + 1);
+    result.lost += count * law.lost();
+    // Mass outside is taken for order times as much without a loss, because of how moments are kept
+    // as excesses.
+    result.left_out += 2 * Composition::kLightest * static_cast<double>(law.size()) +
+                       count * (c + 1) * law.outside();
   }
   return result;
 }
@@ -70,51 +71,39 @@ double last_frequency(const TiltedComposition& composition, double step, double 
   return high;
 }
 
-// log E[e^{i t loss}] of the sum of all losses at t = 0, step, 2 step, ...
-std::vector<Complex> log_characteristics(const TiltedComposition& composition, double step,
-                                         std::size_t count) {
-  std::vector<Complex> result(count);
-  for (std::size_t n = 0; n < count; ++n) {
-    const double t = step * static_cast<double>(n);
-    result[n] = Complex(-composition.gaussian * t * t / 2, composition.gaussian_mean * t);
-  }
-  for (const TiltedPart& part : composition.parts) {
-    const auto points = static_cast<double>(part.law.losses.size());
-    if (points * static_cast<double>(count) <= kFewEvaluations) {
-      for (std::size_t n = 0; n < count; ++n)
-        result[n] += part.count * part.law.log_characteristic(step * static_cast<double>(n));
-    } else {
-      const std::vector<Complex> values =
-          nonuniform_transform(part.law.losses, part.law.masses, step, count);
-      // What has no loss (shards that were not drawn) is no point of the law.
-      const double rest = 1 - std::accumulate(part.law.masses.begin(), part.law.masses.end(), 0.0);
-      for (std::size_t n = 0; n < count; ++n) result[n] += part.count * std::log(values[n] + rest);
-    }
-  }
-  return result;
-}
-
 class ContourCurve final : public DeltaCurve {
  public:
   ContourCurve(const TiltedComposition& composition, const Tilt& tilt, const Reach& reach,
-               double step, double last, double decay, double lost)
-      : tilt_(tilt), reach_(reach), step_(step), lost_(lost) {
+               double step, double last, double decay)
+      : tilt_(tilt),
+        reach_(reach),
+        step_(step),
+        cumulant_(composition.cumulant),
+        lost_(composition.lost) {
     const auto count = static_cast<std::size_t>(last / step) + 2;
-    amplitudes_ = log_characteristics(composition, step, count);
-    double total = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Complex s(tilt.c, step * static_cast<double>(i));
-      amplitudes_[i] = std::exp(amplitudes_[i]) / (s * (s + 1.0));
-      if (i == 0) amplitudes_[i] /= 2;
-      total += std::abs(amplitudes_[i]);
+    std::vector<Complex> logs(count);
+    std::vector<double> errors(count, 1e-13 * (10 + std::abs(cumulant_)) + composition.left_out);
+    for (std::size_t n = 0; n < count; ++n) {
+      const double t = step * static_cast<double>(n);
+      logs[n] = Complex(-composition.gaussian * t * t / 2, composition.gaussian_mean * t);
+      errors[n] += kRounding * t * (std::abs(tilt.epsilon) + composition.gaussian_mean);
     }
+    for (const TiltedPart& part : composition.parts) {
+      const Characteristic characteristic(part.law, step, count);
+      for (std::size_t n = 0; n < count; ++n) {
+        logs[n] += part.count * characteristic.log_at(n);
+        errors[n] += part.count * characteristic.error_at(n);
+      }
+    }
+    amplitudes_.resize(count);
     // The points after the last one: at most e^-decay / t^2 each.
-    const double end = step * static_cast<double>(count - 1);
-    const double cut = std::exp(-decay) / end / step;
-    // Quadrature and rounding are a few units in the last place of every log, count included.
-    double rounding = 1e-13 * (10 + std::abs(tilt.cumulant)) + composition.left_out;
-    for (const TiltedPart& part : composition.parts) rounding += part.count * kNonuniformError;
-    slack_ = cut + rounding * total;
+    slack_ = std::exp(-decay) / (step * static_cast<double>(count - 1)) / step;
+    for (std::size_t n = 0; n < count; ++n) {
+      const Complex s(tilt.c, step * static_cast<double>(n));
+      amplitudes_[n] = std::exp(logs[n]) / (s * (s + 1.0));
+      if (n == 0) amplitudes_[n] /= 2;
+      slack_ += std::abs(amplitudes_[n]) * std::expm1(std::min(errors[n], 700.0));
+    }
   }
 
   [[nodiscard]] DeltaBounds at(double epsilon) const override {
@@ -123,12 +112,12 @@ class ContourCurve final : public DeltaCurve {
       const double angle = -step_ * static_cast<double>(i) * epsilon;
       sum += amplitudes_[i].real() * std::cos(angle) - amplitudes_[i].imag() * std::sin(angle);
     }
-    const double scale = std::exp(tilt_.cumulant - tilt_.c * epsilon) * step_ / std::numbers::pi;
+    const double tail = std::exp(cumulant_ - tilt_.c * epsilon);  // Chernoff's bound
+    const double scale = tail * step_ / std::numbers::pi;
     const double moved = epsilon - tilt_.epsilon;
-    const double nothing = std::exp(-kLogNothing);
     // The reach was found for tilt_.epsilon; elsewhere its bounds change by what was moved.
     const double aliases =
-        2 * nothing * std::exp(tilt_.cumulant - tilt_.c * epsilon) *
+        2 * std::exp(-kLogNothing) * tail *
         (std::exp(-reach_.theta_above * moved) + std::exp(reach_.theta_below * moved));
     return {.lower = scale * (sum - slack_) - aliases, .upper = scale * (sum + slack_) + lost_};
   }
@@ -137,6 +126,7 @@ class ContourCurve final : public DeltaCurve {
   Tilt tilt_;
   Reach reach_;
   double step_;
+  double cumulant_;
   double lost_;
   double slack_ = 0;
   std::vector<Complex> amplitudes_;
@@ -150,7 +140,7 @@ std::unique_ptr<DeltaCurve> contour_curve(const Composition& composition, const 
   const TiltedComposition coarse = tilted(composition, tilt.c, /*frequency=*/0);
   const double last = last_frequency(coarse, step, std::ldexp(step, log_points));
   return std::make_unique<ContourCurve>(tilted(composition, tilt.c, last), tilt, reach, step, last,
-                                        coarse.decay(last), composition.lost());
+                                        coarse.decay(last));
 }
 
 }  // namespace obol::privacy

@@ -4,253 +4,133 @@
 #include <cmath>
 #include <complex>
 #include <limits>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "obol/privacy/pld/fft.h"
+#include "obol/privacy/pld/lattice_law.h"
 
 namespace obol::privacy {
 namespace {
 
 using Complex = std::complex<double>;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 
-// P-masses on consecutive lattice points, a part of the law of one release.
-struct LatticeLaw {
-  double offset = 0;  // point i has the loss offset + (first + i) spacing
-  std::int64_t first = 0;
-  std::vector<double> masses;
-  double infinite = 0;  // P-mass that is not on the lattice
-
-  [[nodiscard]] double loss(std::size_t i, double spacing) const {
-    return offset + spacing * static_cast<double>(first + static_cast<std::int64_t>(i));
-  }
-  // log of the sum of masses times e^{c loss}
-  [[nodiscard]] double cumulant(double c, double spacing) const {
-    double largest = -kInfinity;
-    for (std::size_t i = 0; i < masses.size(); ++i)
-      if (masses[i] > 0) largest = std::max(largest, log_term(i, c, spacing));
-    double sum = 0;
-    for (std::size_t i = 0; i < masses.size(); ++i)
-      if (masses[i] > 0) sum += std::exp(log_term(i, c, spacing) - largest);
-    return largest + std::log(sum);
-  }
-  [[nodiscard]] double log_term(std::size_t i, double c, double spacing) const {
-    return std::log(masses[i]) + c * loss(i, spacing);
-  }
-};
-
-struct Bracket {
+struct LatticePart {
   LatticeLaw upper;
   LatticeLaw lower;
-};
-
-// The law of one release, cell by cell.
-class Cells {
- public:
-  // Nothing above `cut` and below `lowest_loss` is in any cell; it is in the rest.
-  Cells(const Pair& pair, Direction direction, double cut, double lowest_loss)
-      : pair_(pair), direction_(direction) {
-    if (!pair.has_atoms()) {
-      lowest_x_ = pair.ranges(direction, 1, cut).front().low;
-      highest_x_ = cut;
-    }
-    if (direction == Direction::kEither) lowest_x_ = pair.x_at(0);
-    if (direction == Direction::kRemove) lowest_x_ = std::max(lowest_x_, pair.x_at(lowest_loss));
-    if (direction == Direction::kAdd) highest_x_ = std::min(highest_x_, pair.x_at(-lowest_loss));
-    const double low = pair.loss(lowest_x_);
-    const double high = pair.loss(highest_x_);
-    bottom_ = direction == Direction::kRemove ? low : std::max(-high, lowest_loss);
-    top_ = direction == Direction::kAdd ? -low : high;
-  }
-
-  [[nodiscard]] double bottom() const { return bottom_; }
-  [[nodiscard]] double top() const { return top_; }
-
-  // Masses of the losses in (low, high].
-  [[nodiscard]] PairMass between(double low, double high) const {
-    PairMass sum{.p = 0, .q = 0};
-    if (direction_ == Direction::kRemove) return along(low, high);
-    if (direction_ == Direction::kEither && high > 0) sum = along(std::max(0.0, low), high);
-    if (direction_ == Direction::kEither && low < 0 && high >= 0) {
-      const PairMass above = pair_.mass(lowest_x_, kInfinity);
-      const double rest = std::max(0.0, 1 - above.p - above.q);
-      sum.p += rest;
-      sum.q += rest;
-    }
-    if (direction_ == Direction::kAdd || low < 0) {
-      const double end = direction_ == Direction::kAdd ? high : std::min(0.0, high);
-      const PairMass mirrored = along(-end, -low);
-      sum.p += mirrored.q;
-      sum.q += mirrored.p;
-    }
-    return sum;
-  }
-
-  // P-masses that no cell has: of losses above all of them, and below.
-  [[nodiscard]] double rest_above() const {
-    return direction_ == Direction::kAdd ? pair_.mass(-kInfinity, lowest_x_).q
-                                         : pair_.mass(highest_x_, kInfinity).p;
-  }
-  [[nodiscard]] double rest_below() const {
-    return direction_ == Direction::kRemove ? pair_.mass(-kInfinity, lowest_x_).p
-                                            : pair_.mass(highest_x_, kInfinity).q;
-  }
-
- private:
-  [[nodiscard]] PairMass along(double low, double high) const {
-    return pair_.mass(std::clamp(pair_.x_at(low), lowest_x_, highest_x_),
-                      std::clamp(pair_.x_at(high), lowest_x_, highest_x_));
-  }
-
-  const Pair& pair_;
-  Direction direction_;
-  double lowest_x_ = -kInfinity;
-  double highest_x_ = kInfinity;
-  double bottom_;
-  double top_;
-};
-
-constexpr double kLargestExponent = 600;
-
-LatticeLaw empty_law(const Cells& cells, double spacing, double offset) {
-  LatticeLaw law;
-  law.offset = offset;
-  law.first = static_cast<std::int64_t>(std::floor((cells.bottom() - offset) / spacing)) - 1;
-  const auto last = static_cast<std::int64_t>(std::ceil((cells.top() - offset) / spacing)) + 1;
-  law.masses.assign(static_cast<std::size_t>(last - law.first + 1), 0.0);
-  return law;
-}
-
-LatticeLaw upper_law(const Cells& cells, double spacing) {
-  LatticeLaw law = empty_law(cells, spacing, 0);
-  for (std::size_t i = 0; i + 1 < law.masses.size(); ++i) {
-    const double loss = law.loss(i, spacing);
-    const PairMass mass = cells.between(loss, law.loss(i + 1, spacing));
-    double above = mass.p;  // goes to the upper end
-    if (loss < kLargestExponent) {
-      const double odd = mass.p - std::exp(loss) * mass.q;
-      above = std::clamp(odd / -std::expm1(-spacing), 0.0, mass.p);
-    }
-    law.masses[i + 1] += above;
-    law.masses[i] += mass.p - above;
-  }
-  law.masses[0] += cells.rest_below();  // its loss is lower still
-  law.infinite = cells.rest_above();
-  return law;
-}
-
-// The loss of the heaviest cell of the given width, when it is merged into one point.
-double heaviest_loss(const Cells& cells, double spacing) {
-  const LatticeLaw law = empty_law(cells, spacing, 0);
-  double heaviest = 0;
-  double centre = 0;
-  for (std::size_t i = 0; i < law.masses.size(); ++i) {
-    const double loss = law.loss(i, spacing);
-    const double mass = cells.between(loss - spacing / 2, loss + spacing / 2).p;
-    if (mass <= heaviest) continue;
-    heaviest = mass;
-    centre = loss;
-  }
-  double merged = centre;
-  for (int i = 0; i < 4; ++i) {  // the cell follows its own loss
-    const PairMass mass = cells.between(merged - spacing / 2, merged + spacing / 2);
-    if (!(mass.p > 0 && mass.q > 0)) return centre;
-    merged = std::log(mass.p / mass.q);
-  }
-  return std::abs(merged - centre) < spacing ? merged : centre;
-}
-
-// The border, between `from` and `to`, at which the cell ending there has P/Q = e^loss, or a little
-// more: what is too much is cut off, what is too little could not be merged into the point.
-double fitting_border(const Cells& cells, double loss, double other, double from, double to) {
-  const bool is_upper = other < from;
-  const auto excess = [&](double border) {
-    const PairMass mass = is_upper ? cells.between(other, border) : cells.between(border, other);
-    return mass.p - std::exp(loss) * mass.q;
-  };
-  double near = from;
-  double far = to;
-  double at_near = excess(near);
-  double at_far = excess(far);
-  // Outwards the excess of an upper border rises; that of a lower border falls.
-  if (is_upper ? at_far < 0 : at_far >= 0) return far;
-  if (is_upper ? at_near >= 0 : at_near < 0) return near;
-  for (int i = 0; i < 8; ++i) {
-    const double middle =
-        i % 3 == 2 ? (near + far) / 2
-                   : near + (far - near) * std::clamp(at_near / (at_near - at_far), 0.01, 0.99);
-    const double at_middle = excess(middle);
-    const bool replace_far = is_upper == (at_middle >= 0);
-    (replace_far ? far : near) = middle;
-    (replace_far ? at_far : at_near) = at_middle;
-  }
-  return is_upper ? far : near;
-}
-
-// Every point takes the cell around it whose P/Q is e^loss, starting from the heaviest: merging is
-// post-processing, so the result is dominated. Where no such cell is found, P is cut down to fit
-// the point, or the one below it.
-LatticeLaw lower_law(const Cells& cells, double spacing) {
-  const double heaviest = heaviest_loss(cells, spacing);
-  LatticeLaw law = empty_law(cells, spacing, heaviest);
-  const auto start = static_cast<std::size_t>(-law.first);
-  const std::size_t size = law.masses.size();
-  const auto merge = [&](std::size_t i, double low, double high) {
-    const double loss = law.loss(i, spacing);
-    const PairMass mass = cells.between(low, high);
-    if (loss > kLargestExponent) {
-      law.masses[i - 1] += mass.p * std::exp(-2 * spacing);
-    } else if (std::exp(loss) * mass.q <= mass.p) {
-      law.masses[i] += std::exp(loss) * mass.q;
-    } else if (i > 0) {
-      law.masses[i - 1] += std::min(mass.p, std::exp(loss - spacing) * mass.q);
-    }
-  };
-  const double first_low = heaviest - spacing / 2;
-  const double first_high =
-      fitting_border(cells, heaviest, first_low, heaviest, heaviest + spacing * 0.9);
-  merge(start, first_low, first_high);
-  for (double low = first_high, i = static_cast<double>(start) + 1; i < static_cast<double>(size);
-       ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const double loss = law.loss(at, spacing);
-    const double high = loss > kLargestExponent
-                            ? loss + spacing / 2
-                            : fitting_border(cells, loss, low, loss, loss + 0.9 * spacing);
-    merge(at, low, high);
-    low = high;
-  }
-  double high = first_low;
-  for (std::size_t i = start; i-- > 0;) {
-    const double loss = law.loss(i, spacing);
-    const double low = fitting_border(cells, loss, high, loss, loss - 0.9 * spacing);
-    merge(i, low, high);
-    high = low;
-  }
-  return law;
-}
-
-Bracket bracket_of(const Cells& cells, double spacing) {
-  return {upper_law(cells, spacing), lower_law(cells, spacing)};
-}
-
-struct LatticePart {
-  Bracket bracket;
   double count;
 };
 
-// The cumulants of the composed laws, upper and lower.
-std::pair<double, double> cumulants(const std::vector<LatticePart>& parts, double c,
-                                    double spacing) {
-  std::pair<double, double> total{0, 0};
-  for (const LatticePart& part : parts) {
-    total.first += part.count * part.bracket.upper.cumulant(c, spacing);
-    total.second += part.count * part.bracket.lower.cumulant(c, spacing);
+Complex log1p(Complex z) {
+  if (std::norm(z) > 0.25) return std::log(1.0 + z);
+  return {std::log1p(2 * z.real() + std::norm(z)) / 2, std::atan2(z.imag(), 1 + z.real())};
+}
+
+Complex expm1(Complex z) {
+  const double half = std::sin(z.imag() / 2);
+  return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * half * half,
+          std::exp(z.real()) * std::sin(z.imag())};
+}
+
+// One of the two bounds. The tilted mass at a point is its mass times e^{c loss - cumulant}.
+//
+// Most releases cost next to nothing: nearly all of their mass is on one point. That point is kept
+// apart from the transforms, before and after, so that they err relative to the rest.
+class Side {
+ public:
+  Side(double c, double spacing, std::size_t size)
+      : c_(c), spacing_(spacing), logs_(size / 2 + 1) {}
+
+  // Puts the rest of a law, times `unit`, into values that wrap around; what comes out of their
+  // transform is for compose().
+  void place(const LatticeLaw& law, double count, Complex unit, std::vector<Complex>& values);
+  void compose(std::size_t k, Complex transform, double count) {
+    logs_[k] += count * log1p(transform / heaviest_);
   }
-  return total;
+  // The transform of the composed law less its point apart.
+  [[nodiscard]] Complex transform(std::size_t k) const;
+
+  // The mass of the composed law that is transformed back.
+  [[nodiscard]] double transformed() const { return -std::expm1(log_apart_); }
+  // Of the law last placed. Where no point stands out, taking logs loses what keeping one apart
+  // gains, and it counts as if it had been transformed.
+  [[nodiscard]] double heaviest_error() const { return heaviest_ > 0.5 ? 0 : heaviest_; }
+
+  // From the lattice point at or below `bottom` on; `masses` begin at the point that is kept apart.
+  void finish(std::vector<double> masses, double bottom);
+  [[nodiscard]] double bottom() const { return offset_ + spacing_ * static_cast<double>(first_); }
+
+  // E[(1 - e^{epsilon - loss})_+] over e^{cumulant - c epsilon}.
+  [[nodiscard]] double delta(double epsilon) const;
+
+  double cumulant = 0;
+  double slack = 0;  // error of delta()
+
+ private:
+  double c_;
+  double spacing_;
+  double offset_ = 0;       // of the lattice of sums
+  std::int64_t apart_ = 0;  // the point of the composed law that is kept apart,
+  double log_apart_ = 0;    // and the log of its mass
+  double heaviest_ = 1;     // of the law last placed
+  std::vector<Complex> logs_;
+  std::int64_t first_ = 0;
+  // Sums over the points from one upwards of the tilted mass times e^{-c d} and e^{-(c+1) d}, d the
+  // distance from that one.
+  std::vector<double> near_;
+  std::vector<double> nearer_;
+};
+
+void Side::place(const LatticeLaw& law, double count, Complex unit, std::vector<Complex>& values) {
+  const double total = law.cumulant(c_, spacing_);
+  std::vector<double> tilted(law.masses.size());
+  for (std::size_t i = 0; i < tilted.size(); ++i)
+    if (law.masses[i] > 0) tilted[i] = std::exp(law.log_term(i, c_, spacing_) - total);
+  const auto top =
+      static_cast<std::size_t>(std::max_element(tilted.begin(), tilted.end()) - tilted.begin());
+  heaviest_ = tilted[top];
+  offset_ += count * law.offset;
+  apart_ += static_cast<std::int64_t>(count) * (law.first + static_cast<std::int64_t>(top));
+  log_apart_ += count * std::log(heaviest_);
+  cumulant += count * total;
+  for (std::size_t i = 0; i < tilted.size(); ++i)
+    if (i != top) values[(i - top) & (values.size() - 1)] += unit * tilted[i];
+}
+
+Complex Side::transform(std::size_t k) const {
+  const Complex log = logs_[k];
+  if (log.real() < 1) return std::exp(log_apart_) * expm1(log);
+  return std::exp(log_apart_ + log) - std::exp(log_apart_);
+}
+
+void Side::finish(std::vector<double> masses, double bottom) {
+  const std::size_t size = masses.size();
+  masses[0] += std::exp(log_apart_);
+  first_ = static_cast<std::int64_t>(std::floor((bottom - offset_) / spacing_));
+  near_.assign(size + 1, 0.0);
+  nearer_.assign(size + 1, 0.0);
+  const double factor = std::exp(-c_ * spacing_);
+  const double smaller_factor = std::exp(-(c_ + 1) * spacing_);
+  for (std::size_t i = size; i-- > 0;) {
+    const auto index = static_cast<std::size_t>(first_ - apart_) + i;
+    const double mass = masses[index & (size - 1)];
+    near_[i] = mass + factor * near_[i + 1];
+    nearer_[i] = mass + smaller_factor * nearer_[i + 1];
+  }
+}
+
+// The sum over losses above epsilon of the tilted mass times e^{-c (loss - epsilon)} (1 -
+// e^{epsilon
+// - loss}).
+double Side::delta(double epsilon) const {
+  const double position = std::floor((epsilon - offset_) / spacing_) + 1;
+  const double within = std::clamp(position - static_cast<double>(first_), 0.0,
+                                   static_cast<double>(near_.size() - 1));
+  const auto index = static_cast<std::size_t>(within);
+  const double loss = offset_ + spacing_ * (static_cast<double>(first_) + within);
+  const double distance = std::max(0.0, loss - epsilon);
+  return std::exp(-c_ * distance) * near_[index] - std::exp(-(c_ + 1) * distance) * nearer_[index];
 }
 
 class LatticeCurve final : public DeltaCurve {
@@ -260,166 +140,116 @@ class LatticeCurve final : public DeltaCurve {
   [[nodiscard]] DeltaBounds at(double epsilon) const override;
 
  private:
-  // One of the two bounds. The tilted mass at a point is its mass times e^{c loss - cumulant}.
-  struct Side {
-    double offset = 0;  // of the lattice of sums
-    std::int64_t first = 0;
-    double cumulant = 0;
-    double slack = 0;  // error of delta over e^{cumulant - c epsilon}
-    // Sums over the points from one upwards of the tilted mass times e^{-c d} and e^{-(c+1) d}, d
-    // the distance from that one.
-    std::vector<double> near;
-    std::vector<double> nearer;
-  };
-  void sum_up(Side& side, const std::vector<Complex>& composed, double (*part)(const Complex&));
-  [[nodiscard]] double delta(const Side& side, double epsilon) const;
+  void compose(const std::vector<LatticePart>& parts, std::size_t size, double bottom);
+  void bound_errors(const std::vector<LatticePart>& parts, const Reach& reach, int log_size);
 
   double c_;
   double spacing_;
   double infinite_ = 0;
+  double error_ = 0;     // of the composed masses, over the error of one transform
+  double relative_ = 0;  // rounding of the masses of one release, times the count
   Side upper_;
   Side lower_;
 };
 
-// Adds count * log of the two transforms that one complex transform holds: the upper law was its
-// real part, the lower one its imaginary part.
-struct LogPower {
-  std::vector<double> size;
-  std::vector<double> angle;
-
-  void add(std::size_t k, Complex value, double count) {
-    size[k] += count * std::log(std::norm(value)) / 2;
-    angle[k] += count * std::arg(value);
-  }
-  [[nodiscard]] Complex at(std::size_t k) const {
-    const double radius = std::exp(size[k]);
-    return radius > 0 ? std::polar(radius, angle[k]) : Complex(0);
-  }
-};
-
-// Adds the tilted law to values that wrap around.
-void place(const LatticeLaw& law, double c, double spacing, Complex unit,
-           std::vector<Complex>& values) {
-  const double total = law.cumulant(c, spacing);
-  for (std::size_t i = 0; i < law.masses.size(); ++i) {
-    if (!(law.masses[i] > 0)) continue;
-    const auto index = static_cast<std::size_t>(law.first + static_cast<std::int64_t>(i));
-    values[index & (values.size() - 1)] += unit * std::exp(law.log_term(i, c, spacing) - total);
-  }
-}
-
 LatticeCurve::LatticeCurve(const std::vector<LatticePart>& parts, const Tilt& tilt,
                            const Reach& reach, double spacing, int log_size)
-    : c_(tilt.c), spacing_(spacing) {
-  const std::size_t size = std::size_t{1} << log_size;
-  const Fft fft(size);
-  const std::size_t half = size / 2 + 1;
-  LogPower upper{std::vector<double>(half), std::vector<double>(half)};
-  LogPower lower = upper;
-  std::vector<Complex> values(size);
-  double error = 1;  // of the composed masses, over the error of one transform
+    : c_(tilt.c),
+      spacing_(spacing),
+      upper_(tilt.c, spacing, std::size_t{1} << log_size),
+      lower_(upper_) {
   for (const LatticePart& part : parts) {
-    infinite_ += part.count * part.bracket.upper.infinite;
-    lower_.offset += part.count * part.bracket.lower.offset;
+    infinite_ += part.count * part.upper.infinite;
+    relative_ += part.count * 16 * kUnitRoundoff;
+  }
+  compose(parts, std::size_t{1} << log_size, tilt.epsilon - reach.below);
+  bound_errors(parts, reach, log_size);
+}
+
+// Both laws at once: the upper one is the real part of a complex transform, the lower one the
+// imaginary part.
+void LatticeCurve::compose(const std::vector<LatticePart>& parts, std::size_t size, double bottom) {
+  const Fft fft(size);
+  std::vector<Complex> values(size);
+  for (const LatticePart& part : parts) {
     std::fill(values.begin(), values.end(), Complex(0));
-    place(part.bracket.upper, c_, spacing, {1, 0}, values);
-    place(part.bracket.lower, c_, spacing, {0, 1}, values);
-    double squares = 0;
+    upper_.place(part.upper, part.count, {1, 0}, values);
+    lower_.place(part.lower, part.count, {0, 1}, values);
+    double squares = std::pow(upper_.heaviest_error(), 2) + std::pow(lower_.heaviest_error(), 2);
     for (const Complex& value : values) squares += std::norm(value);
-    error += part.count * std::sqrt(squares);
+    error_ += part.count * std::sqrt(squares);
     fft.forward(values);
-    for (std::size_t k = 0; k < half; ++k) {
+    for (std::size_t k = 0; k <= size / 2; ++k) {
       const Complex here = values[k];
       const Complex mirror = std::conj(values[(size - k) & (size - 1)]);
-      upper.add(k, (here + mirror) * 0.5, part.count);
-      lower.add(k, (here - mirror) * Complex(0, -0.5), part.count);
+      upper_.compose(k, (here + mirror) * 0.5, part.count);
+      lower_.compose(k, (here - mirror) * Complex(0, -0.5), part.count);
     }
   }
-  for (std::size_t k = 0; k < half; ++k) {
-    const Complex up = upper.at(k);
-    const Complex low = lower.at(k);
+  for (std::size_t k = 0; k <= size / 2; ++k) {
+    const Complex up = upper_.transform(k);
+    const Complex low = lower_.transform(k);
     values[k] = up + Complex(0, 1) * low;
     if (k > 0 && k < size / 2) values[size - k] = std::conj(up) + Complex(0, 1) * std::conj(low);
   }
   fft.inverse(values);
+  std::vector<double> masses(size);
+  std::transform(values.begin(), values.end(), masses.begin(),
+                 [](const Complex& value) { return value.real(); });
+  upper_.finish(masses, bottom);
+  std::transform(values.begin(), values.end(), masses.begin(),
+                 [](const Complex& value) { return value.imag(); });
+  lower_.finish(std::move(masses), bottom);
+}
 
+void LatticeCurve::bound_errors(const std::vector<LatticePart>& parts, const Reach& reach,
+                                int log_size) {
   // A transform errs, in the root of the sum of squares, by a few roundings per level relative to
   // its input; a power multiplies that by its exponent. Weighed with e^{-c d}, by Cauchy's
   // inequality:
+  const double error = error_ + upper_.transformed() + lower_.transformed();
   const double rounding =
-      4 * kUnitRoundoff * (log_size + 2) * error / std::sqrt(-std::expm1(-2 * c_ * spacing));
-  for (Side* side : {&upper_, &lower_})
-    side->first = static_cast<std::int64_t>(
-        std::floor((tilt.epsilon - reach.below - side->offset) / spacing));
-  std::tie(upper_.cumulant, lower_.cumulant) = cumulants(parts, c_, spacing);
-  const auto [up_above, low_above] = cumulants(parts, c_ + reach.theta_above, spacing);
-  const auto [up_below, low_below] = cumulants(parts, c_ - reach.theta_below, spacing);
-  const auto wrapped = [&](const Side& side, double above, double below) {
-    // Mass outside the window comes back inside, or is missing from it.
-    const double bottom = side.offset + spacing * static_cast<double>(side.first);
-    const double top = bottom + spacing * (static_cast<double>(size) - 1);
-    return std::exp(above - side.cumulant - reach.theta_above * top) +
-           std::exp(below - side.cumulant + reach.theta_below * bottom);
+      4 * kUnitRoundoff * (log_size + 2) * error / std::sqrt(-std::expm1(-2 * c_ * spacing_));
+  const auto cumulant = [&](LatticeLaw LatticePart::*law, double c) {
+    double total = 0;
+    for (const LatticePart& part : parts) total += part.count * (part.*law).cumulant(c, spacing_);
+    return total;
   };
-  upper_.slack = rounding + wrapped(upper_, up_above, up_below);
-  lower_.slack = rounding + wrapped(lower_, low_above, low_below);
-  sum_up(upper_, values, [](const Complex& value) { return value.real(); });
-  sum_up(lower_, values, [](const Complex& value) { return value.imag(); });
-}
-
-void LatticeCurve::sum_up(Side& side, const std::vector<Complex>& composed,
-                          double (*part)(const Complex&)) {
-  const std::size_t size = composed.size();
-  side.near.assign(size + 1, 0.0);
-  side.nearer.assign(size + 1, 0.0);
-  const double factor = std::exp(-c_ * spacing_);
-  const double smaller_factor = std::exp(-(c_ + 1) * spacing_);
-  for (std::size_t i = size; i-- > 0;) {
-    const auto index = static_cast<std::size_t>(side.first + static_cast<std::int64_t>(i));
-    const double mass = part(composed[index & (size - 1)]);
-    side.near[i] = mass + factor * side.near[i + 1];
-    side.nearer[i] = mass + smaller_factor * side.nearer[i + 1];
-  }
-}
-
-// Over e^{cumulant - c epsilon}: the sum over losses above epsilon of the tilted mass times
-// e^{-c (loss - epsilon)} (1 - e^{epsilon - loss}).
-double LatticeCurve::delta(const Side& side, double epsilon) const {
-  const double position = std::floor((epsilon - side.offset) / spacing_) + 1;
-  const double within = std::clamp(position - static_cast<double>(side.first), 0.0,
-                                   static_cast<double>(side.near.size() - 1));
-  const auto index = static_cast<std::size_t>(within);
-  const double loss = side.offset + spacing_ * (static_cast<double>(side.first) + within);
-  const double distance = std::max(0.0, loss - epsilon);
-  return std::exp(-c_ * distance) * side.near[index] -
-         std::exp(-(c_ + 1) * distance) * side.nearer[index];
+  const auto slack = [&](const Side& side, LatticeLaw LatticePart::*law) {
+    // Mass outside the window comes back inside, or is missing from it.
+    const double top = side.bottom() + spacing_ * (std::ldexp(1.0, log_size) - 1);
+    const double above = cumulant(law, c_ + reach.theta_above) - reach.theta_above * top;
+    const double below = cumulant(law, c_ - reach.theta_below) + reach.theta_below * side.bottom();
+    return rounding + std::exp(above - side.cumulant) + std::exp(below - side.cumulant);
+  };
+  upper_.slack = slack(upper_, &LatticePart::upper);
+  lower_.slack = slack(lower_, &LatticePart::lower);
 }
 
 DeltaBounds LatticeCurve::at(double epsilon) const {
-  const double upper = delta(upper_, epsilon) + upper_.slack;
-  const double lower = delta(lower_, epsilon) - lower_.slack;
-  return {.lower = std::exp(lower_.cumulant - c_ * epsilon) * lower,
-          .upper = std::exp(upper_.cumulant - c_ * epsilon) * upper + infinite_};
+  const double upper = std::exp(upper_.cumulant - c_ * epsilon);
+  const double lower = std::exp(lower_.cumulant - c_ * epsilon);
+  return {.lower = lower * ((1 - relative_) * lower_.delta(epsilon) - lower_.slack),
+          .upper = upper * ((1 + relative_) * upper_.delta(epsilon) + upper_.slack) + infinite_};
 }
 
 }  // namespace
 
 std::unique_ptr<DeltaCurve> lattice_curve(const Composition& composition, const Tilt& tilt,
                                           const Reach& reach, int log_size) {
-  const double size = std::ldexp(1.0, log_size);
   // A little wider than the reach: a lattice spreads the law.
-  const double spacing = 1.05 * (reach.below + reach.above) / size;
-  const double lowest_loss = -2 * (reach.below + reach.above);
+  const double spacing = 1.05 * (reach.below + reach.above) / std::ldexp(1.0, log_size);
+  const double lowest_loss = -(reach.below + reach.above);
   std::vector<LatticePart> parts;
+  const auto add = [&](const Cells& cells, double count) {
+    parts.push_back({upper_law(cells, spacing), lower_law(cells, spacing), count});
+  };
   for (const Part& part : composition.parts())
-    parts.push_back({bracket_of(Cells(*part.pair, composition.direction_of(part),
-                                      composition.cut_of(part), lowest_loss),
-                                spacing),
-                     static_cast<double>(part.count)});
+    add(Cells(*part.pair, composition.direction_of(part), composition.cut_of(part), lowest_loss),
+        static_cast<double>(part.count));
   if (composition.gaussian() > 0) {
     const GaussianPair all(1, 1 / std::sqrt(composition.gaussian()), 1);
-    const Cells cells(all, Direction::kRemove, all.cut(composition.negligible()), lowest_loss);
-    parts.push_back({bracket_of(cells, spacing), 1});
+    add(Cells(all, Direction::kRemove, all.cut(composition.negligible()), lowest_loss), 1);
   }
   return std::make_unique<LatticeCurve>(parts, tilt, reach, spacing, log_size);
 }

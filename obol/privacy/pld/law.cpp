@@ -80,25 +80,36 @@ std::complex<double> exponential_from_second_term(double y) {
   return {real, imaginary};
 }
 
-std::complex<double> log1p(std::complex<double> z) {
-  return {std::log1p(2 * z.real() + std::norm(z)) / 2, std::atan2(z.imag(), 1 + z.real())};
+// Whether 16 points are too few for a panel, under one law: its tilted density changes too much
+// from one quarter to the next, or e^{i t loss} turns too often. Where nobody looks it does not
+// matter.
+bool is_too_wide(const Pair& pair, double slope_of_log, double low, double width,
+                 const Resolution& resolution) {
+  constexpr double kSteepest = 1.5;  // change of the log density over a quarter
+  constexpr double kRadians = 8;     // of e^{i t loss}
+  double largest = -kInfinity;
+  double steepest = 0;
+  double before = 0;
+  for (const int quarter : {0, 1, 2, 3, 4}) {
+    const double x = low + width * quarter / 4;
+    const double here = pair.log_density(x) + slope_of_log * pair.loss(x);
+    if (quarter > 0) steepest = std::max(steepest, std::abs(here - before));
+    largest = std::max(largest, here);
+    before = here;
+  }
+  // Between the quarters a concave function is below the secants of their neighbours; the others
+  // bend down by no more than the normal density does.
+  if (largest + steepest + 1 + std::log(width) < resolution.faintest) return false;
+  return steepest > kSteepest || resolution.frequency * width * pair.slope(low + width) > kRadians;
 }
 
-// Whether the tilted density matters anywhere in a panel.
-bool is_visible(const Pair& pair, Direction direction, double low, double width,
-                const Resolution& resolution) {
-  for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-    const double x = low + width * part;
-    const double loss = pair.loss(x);
-    // Under the mirrored law Q has P's density, and the loss is the opposite.
-    const double direct = resolution.order * loss;
-    const double mirrored = (1 - resolution.order) * loss;
-    const double tilted = direction == Direction::kRemove ? direct
-                          : direction == Direction::kAdd  ? mirrored
-                                                          : std::max(direct, mirrored);
-    if (pair.log_density(x) + std::log(width) + tilted > resolution.faintest) return true;
-  }
-  return false;
+bool is_too_wide(const Pair& pair, Direction direction, double low, double width,
+                 const Resolution& resolution) {
+  // Under the mirrored law Q has P's density, and the loss is the opposite.
+  return (direction != Direction::kAdd &&
+          is_too_wide(pair, resolution.order, low, width, resolution)) ||
+         (direction != Direction::kRemove &&
+          is_too_wide(pair, 1 - resolution.order, low, width, resolution));
 }
 
 // At most 1 - |sin(z)/z| for every z >= y.
@@ -113,11 +124,15 @@ double log_one_plus_exp(double x) {
   return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
 }
 
-std::complex<double> TiltedLaw::log_characteristic(double t) const {
-  std::complex<double> sum(0, t * mean);
-  for (std::size_t i = 0; i < losses.size(); ++i)
-    sum += masses[i] * exponential_from_second_term(t * losses[i]);
-  return log1p(sum);
+std::complex<double> TiltedLaw::excess(double t) const {
+  CompensatedSum real;
+  CompensatedSum imaginary;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const std::complex<double> term = exponential_from_second_term(t * losses[i]);
+    real += masses[i] * term.real();
+    imaginary += masses[i] * term.imag();
+  }
+  return {real.value(), imaginary.value()};
 }
 
 double TiltedLaw::decay(double t) const {
@@ -139,26 +154,25 @@ Law::Law(const Pair& pair, Direction direction, double highest_order, double cut
   const PairMass below = pair.mass(-kInfinity, low);
   const PairMass above = pair.mass(high, kInfinity);
   if (!pair.has_atoms()) {
+    outside_ = below.p + below.q + above.p + above.q;
     if (direction == Direction::kRemove) lost_ = below.p + above.p;
     if (direction == Direction::kAdd) lost_ = below.q + above.q;
     if (direction == Direction::kEither) lost_ = above.p + above.q;
     return;
   }
   if (direction != Direction::kEither) add_point(pair.loss(low), std::log(below.q), direction);
-  add_point(pair.loss(high), std::log(above.q), direction);
+  // Q's mass up there may be less than a double holds; P's is not.
+  add_point(pair.loss(high), std::log(above.p) - pair.loss(high), direction);
 }
 
 void Law::add_range(const Pair& pair, Direction direction, const SmoothRange& range,
                     const Resolution& resolution) {
   const Quadrature& rule = gauss_legendre();
-  constexpr double kRadians = 8;  // of e^{i t loss} that a panel may hold
-  constexpr int kPieces = 4;      // of a panel, so that a piece's density varies little
+  constexpr int kPieces = 4;  // of a panel, so that a piece's density varies little
   double low = range.low;
   while (low < range.high) {
     double width = std::min(range.width, range.high - low);
-    while (resolution.frequency * width * pair.slope(low + width) > kRadians &&
-           is_visible(pair, direction, low, width, resolution))
-      width /= 2;
+    while (is_too_wide(pair, direction, low, width, resolution)) width /= 2;
     const double middle = low + width / 2;
     for (std::size_t i = 0; i < kPoints; ++i) {
       const double x = middle + width / 2 * rule.points.at(i);
@@ -207,32 +221,31 @@ void Law::add_piece(const Pair& pair, Direction direction, double low, double hi
 }
 
 double Law::log_moment_less_one(double order) const {
-  // Scaled by the largest term so far, so that nothing overflows.
+  // Scaled by the largest term, so that nothing overflows.
+  std::vector<double> terms(losses_.size());
   double largest = -kInfinity;
-  double sum = 0;
-  for (std::size_t i = 0; i < losses_.size(); ++i) {
-    const double term = log_masses_[i] + log_excess(losses_[i], order);
-    if (!(term > -kInfinity)) continue;
-    if (term > largest) {
-      sum = sum * std::exp(largest - term) + 1;
-      largest = term;
-    } else {
-      sum += std::exp(term - largest);
-    }
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    terms[i] = log_masses_[i] + log_excess(losses_[i], order);
+    largest = std::max(largest, terms[i]);
   }
-  return sum == 0 ? -kInfinity : largest + std::log(sum);
+  if (std::isinf(largest)) return largest;
+  CompensatedSum sum;
+  for (const double term : terms) sum += std::exp(term - largest);
+  return largest + std::log(sum.value());
 }
 
 TiltedLaw Law::tilted(double order, double lightest) const {
   const double log_total = log_moment(order);
   TiltedLaw law;
+  CompensatedSum mean;
   for (std::size_t i = 0; i < losses_.size(); ++i) {
     const double mass = std::exp(log_masses_[i] + order * losses_[i] - log_total);
     if (mass < lightest) continue;
     law.losses.push_back(losses_[i]);
     law.masses.push_back(mass);
-    law.mean += mass * losses_[i];
+    mean += mass * losses_[i];
   }
+  law.mean = mean.value();
   for (const Piece& piece : pieces_) {
     const double log_density = std::min(piece.low.log_density + order * piece.low.loss,
                                         piece.high.log_density + order * piece.high.loss);

@@ -9,23 +9,43 @@
 // integrand), because a release that costs 1e-12 may be repeated 10^8 times.
 #pragma once
 
+#include <cmath>
 #include <complex>
+#include <limits>
 #include <vector>
 
 #include "obol/privacy/pld/pair.h"
 
 namespace obol::privacy {
 
+// A sum whose rounding does not grow with the number of terms (Neumaier 1974).
+class CompensatedSum {
+ public:
+  CompensatedSum& operator+=(double term) {
+    const double sum = sum_ + term;
+    const bool is_larger = std::abs(sum_) >= std::abs(term);
+    rest_ += is_larger ? (sum_ - sum) + term : (term - sum) + sum_;
+    sum_ = sum;
+    return *this;
+  }
+  [[nodiscard]] double value() const { return sum_ + rest_; }
+
+ private:
+  double sum_ = 0;
+  double rest_ = 0;
+};
+
 // log(1 + e^x)
 double log_one_plus_exp(double x);
 
 struct TiltedLaw {
   std::vector<double> losses;
-  std::vector<double> masses;  // sum to 1
+  std::vector<double> masses;
   double mean = 0;
 
-  // log E[e^{i t loss}], accurate relative to its distance from zero.
-  [[nodiscard]] std::complex<double> log_characteristic(double t) const;
+  // E[e^{i t loss}] - 1 - i t mean, accurate relative to itself. The masses may sum to less than 1:
+  // the rest has no loss.
+  [[nodiscard]] std::complex<double> excess(double t) const;
 
   // A bound that holds for every u >= t: log |E[e^{i u loss}]| <= -decay(t). The law contains
   // uniform pieces (a lower bound of its density on an interval), whose transforms are sines over
@@ -39,11 +59,12 @@ struct TiltedLaw {
 };
 
 // Up to which frequency, and under which tilt, characteristic functions must be right; where the
-// tilted density is below e^faintest nobody looks.
+// tilted density is below e^faintest nobody looks. By default only smooth orders are: those that
+// change little over a panel.
 struct Resolution {
   double frequency = 0;
   double order = 1;
-  double faintest = 0;
+  double faintest = std::numeric_limits<double>::infinity();
 };
 
 class Law {
@@ -55,6 +76,8 @@ class Law {
 
   [[nodiscard]] double highest_order() const { return highest_order_; }
   [[nodiscard]] double lost() const { return lost_; }
+  // Mass that no point has, under P and Q together.
+  [[nodiscard]] double outside() const { return outside_; }
   [[nodiscard]] std::size_t size() const { return losses_.size(); }
   // log(E_Q[r^order] - 1), log E_Q[r^order]; order > 1.
   [[nodiscard]] double log_moment_less_one(double order) const;
@@ -84,6 +107,7 @@ class Law {
 
   double highest_order_;
   double lost_ = 0;
+  double outside_ = 0;
   std::vector<double> losses_;
   std::vector<double> log_masses_;  // under Q
   std::vector<Piece> pieces_;

@@ -15,7 +15,7 @@ std::vector<std::complex<double>> nonuniform_transform(std::span<const double> p
   // Frequencies -count..count, oversampled twice or more.
   const std::size_t size = std::bit_ceil(std::max<std::size_t>(64, 4 * count));
   const double oversampling = static_cast<double>(size) / (2.0 * static_cast<double>(count));
-  constexpr int kReach = 14;  // grid points that a mass is spread over, on either side
+  constexpr int kReach = 17;  // grid points that a mass is spread over, on either side
   // The Gaussian e^{-g d^2} of the distance d in grid points balances what is cut off at kReach
   // against the images that the division blows up.
   const double g = std::numbers::pi * (oversampling - 0.5) / (oversampling * kReach);

@@ -15,7 +15,7 @@ constexpr double kLargestExponent = 700;  // exp() is finite up to 709
 // together or far out: a difference of nearly equal values would be neither.
 double normal_mass(double low, double high) {
   const double width = high - low;
-  if (width * std::max({1.0, std::abs(low), std::abs(high)}) < 0.1) {
+  if (width * std::max({1.0, std::abs(low), std::abs(high)}) < 0.02) {
     const double middle = (low + high) / 2;
     const double reach = width / 2 * std::sqrt(0.6);  // three Gauss-Legendre points
     const auto density = [](double x) { return std::exp(-x * x / 2); };
@@ -143,7 +143,7 @@ PairMass GaussianPair::mass(double low, double high) const {
 }
 
 std::vector<SmoothRange> GaussianPair::ranges(Direction direction, double order, double cut) const {
-  constexpr double kTail = 10;  // standard deviations; what lies beyond is below 1e-23
+  constexpr double kTail = 12;  // standard deviations; what lies beyond is below 1e-32
   const double variance = sigma_ * sigma_;
   double low = -kTail * sigma_;
   double high = group_size_ + kTail * sigma_;
