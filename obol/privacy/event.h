@@ -46,7 +46,8 @@ struct FixedBatchGaussian {
   std::int64_t count;
 };
 
-// One of 1/sampling_rate disjoint shards, drawn uniformly at each step, answers for all.
+// One of 1/sampling_rate disjoint shards, drawn uniformly at each step, answers for all. The
+// multiplier is over the largest distance of ANY two answers, of different shards as well.
 struct ShardGaussian {
   double sampling_rate;
   double noise_multiplier;
