@@ -104,12 +104,13 @@ std::vector<T> transposed(const CostMatrix<T>& cost) {
 template <class T>
 class Solver {
  public:
-  Solver(const CostMatrix<T>& cost, const Weights<T>& weights, const SinkhornOptions& options)
+  Solver(const CostMatrix<T>& cost, const Weights<T>& weights, const SinkhornOptions& options,
+         std::vector<T> transposed_cost)
       : cost_(cost),
         options_(options),
         a_(weights.a, cost.rows, "a"),
         b_(weights.b, cost.columns, "b"),
-        transposed_(transposed(cost)),
+        transposed_(std::move(transposed_cost)),
         next_(static_cast<std::size_t>(cost.rows)) {}
 
   SinkhornResult<T> solve(const Potentials<T>* start) {
@@ -117,21 +118,52 @@ class Solver {
     result.f.assign(static_cast<std::size_t>(cost_.rows), 0);
     result.g.assign(static_cast<std::size_t>(cost_.columns), 0);
     if (start != nullptr) take(*start, result);
-    double epsilon = options_.regularization;
-    const double ratio = options_.stopping == Stopping::kAnnealed && options_.annealing == 1
-                             ? 0.5
-                             : options_.annealing;
-    if (ratio < 1) {
-      for (double warm = std::max(largest_cost(), epsilon); warm > epsilon; warm *= ratio) {
-        if (result.iterations >= options_.max_iterations) break;
-        sweep(result, warm, 1);
-      }
-    }
-    if (options_.stopping == Stopping::kAnnealed)
+    const double epsilon = options_.regularization;
+    for_each_warmer([&](double warm) {
+      if (result.iterations < options_.max_iterations) sweep(result, warm, 1);
+    });
+    if (options_.stopping == Stopping::kAnnealed) {
       sweep(result, epsilon, 1);
-    else
+      update_rows(result, epsilon);
+      result.marginal_error = row_error(result, epsilon);
+      result.converged = result.marginal_error <= options_.tolerance;
+    } else {
       converge(result, epsilon);
+    }
     finish(result, epsilon);
+    return result;
+  }
+
+  SinkhornResult<T> solve_self() {
+    SinkhornResult<T> result;
+    result.f.assign(static_cast<std::size_t>(cost_.rows), 0);
+    const auto average = [&](double epsilon) {
+      softmin(cost_.data, cost_.leading(), a_, result.f, epsilon, next_);
+      move(result.f, next_, 0.5);
+      ++result.iterations;
+    };
+    for_each_warmer([&](double warm) {
+      if (result.iterations < options_.max_iterations) average(warm);
+    });
+    const double epsilon = options_.regularization;
+    if (options_.stopping == Stopping::kAnnealed) average(epsilon);
+    while (true) {
+      softmin(cost_.data, cost_.leading(), a_, result.f, epsilon, next_);
+      result.marginal_error = row_error(result, epsilon);
+      result.converged = result.marginal_error <= options_.tolerance;
+      const bool is_over = options_.stopping == Stopping::kAnnealed || result.converged ||
+                           result.iterations >= options_.max_iterations;
+      if (is_over) break;
+      move(result.f, next_, 0.5);
+      ++result.iterations;
+    }
+    result.g = result.f;
+    finish(result, epsilon);
+    // Neither side's sums are exact here, and the dual value counts what is too much or too little.
+    for (std::size_t i = 0; i < next_.size(); ++i)
+      if (a_.weights[i] > 0)
+        result.dual -= epsilon * a_.weights[i] *
+                       std::expm1((static_cast<double>(result.f[i]) - next_[i]) / epsilon);
     return result;
   }
 
@@ -148,8 +180,19 @@ class Solver {
 
   [[nodiscard]] double largest_cost() const {
     T largest = 0;
-    for (const T value : transposed_) largest = std::max(largest, std::abs(value));
+    for (std::int64_t i = 0; i < cost_.rows; ++i)
+      for (std::int64_t j = 0; j < cost_.columns; ++j)
+        largest = std::max(largest, std::abs(cost_.data[i * cost_.leading() + j]));
     return static_cast<double>(largest);
+  }
+
+  // Regularizations from the largest cost down to, not including, the target.
+  template <class Body>
+  void for_each_warmer(const Body& body) const {
+    const bool is_annealed = options_.stopping == Stopping::kAnnealed;
+    const double ratio = is_annealed && options_.annealing == 1 ? 0.5 : options_.annealing;
+    if (ratio == 1) return;
+    for (double warm = largest_cost(); warm > options_.regularization; warm *= ratio) body(warm);
   }
 
   // out_i = -epsilon log sum_j exp(log b_j + (g_j - C_ij)/epsilon), for the rows of `matrix`.
@@ -236,11 +279,6 @@ class Solver {
   }
 
   void finish(SinkhornResult<T>& result, double epsilon) {
-    if (options_.stopping == Stopping::kAnnealed) {
-      update_rows(result, epsilon);
-      result.marginal_error = row_error(result, epsilon);
-      result.converged = result.marginal_error <= options_.tolerance;
-    }
     for (std::size_t i = 0; i < result.f.size(); ++i)
       result.dual += static_cast<double>(a_.weights[i]) * result.f[i];
     for (std::size_t j = 0; j < result.g.size(); ++j)
@@ -291,7 +329,41 @@ SinkhornResult<T> sinkhorn(const CostMatrix<T>& cost, const Weights<T>& weights,
                            const SinkhornOptions& options, const Potentials<T>* start) {
   check(options);
   check(cost);
-  return Solver<T>(cost, weights, options).solve(start);
+  return Solver<T>(cost, weights, options, transposed(cost)).solve(start);
+}
+
+template <class T>
+SinkhornResult<T> sinkhorn_self(const CostMatrix<T>& cost, std::span<const T> weights,
+                                const SinkhornOptions& options) {
+  check(options);
+  check(cost);
+  if (cost.rows != cost.columns)
+    throw InvalidArgument(violation("the costs within one set", "a square matrix",
+                                    fmt::format("{} x {}", cost.rows, cost.columns)));
+  return Solver<T>(cost, {weights, weights}, options, {}).solve_self();
+}
+
+template <class T>
+std::vector<T> column_potentials(const CostMatrix<T>& cost, const Weights<T>& weights,
+                                 std::span<const T> f, double regularization) {
+  check(SinkhornOptions{.regularization = regularization});
+  check(cost);
+  const Side<T> a(weights.a, cost.rows, "a");
+  if (f.size() != a.weights.size())
+    throw InvalidArgument(violation("the number of potentials f",
+                                    fmt::format("{}, as of rows", cost.rows), f.size()));
+  std::vector<T> h(f.size());
+  for (std::size_t i = 0; i < f.size(); ++i)
+    h[i] = static_cast<T>(a.logs[i] + f[i] / regularization);
+  const std::vector<T> columns = transposed(cost);
+  std::vector<T> g(static_cast<std::size_t>(cost.columns));
+  cpu::softmin<T>({.cost = columns.data(),
+                   .leading = h.size(),
+                   .columns = h.size(),
+                   .h = h.data(),
+                   .epsilon = regularization},
+                  {0, g.size()}, g.data());
+  return g;
 }
 
 template <class T>
@@ -315,6 +387,14 @@ template SinkhornResult<float> sinkhorn(const CostMatrix<float>&, const Weights<
                                         const SinkhornOptions&, const Potentials<float>*);
 template SinkhornResult<double> sinkhorn(const CostMatrix<double>&, const Weights<double>&,
                                          const SinkhornOptions&, const Potentials<double>*);
+template SinkhornResult<float> sinkhorn_self(const CostMatrix<float>&, std::span<const float>,
+                                             const SinkhornOptions&);
+template SinkhornResult<double> sinkhorn_self(const CostMatrix<double>&, std::span<const double>,
+                                              const SinkhornOptions&);
+template std::vector<float> column_potentials(const CostMatrix<float>&, const Weights<float>&,
+                                              std::span<const float>, double);
+template std::vector<double> column_potentials(const CostMatrix<double>&, const Weights<double>&,
+                                               std::span<const double>, double);
 template void transport_plan(const CostMatrix<float>&, const Weights<float>&,
                              const Potentials<float>&, double, float*);
 template void transport_plan(const CostMatrix<double>&, const Weights<double>&,

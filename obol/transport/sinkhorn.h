@@ -81,6 +81,20 @@ template <class T>
 SinkhornResult<T> sinkhorn(const CostMatrix<T>& cost, const Weights<T>& weights,
                            const SinkhornOptions& options, const Potentials<T>* start = nullptr);
 
+// W between a measure and itself, by one potential: `cost` is symmetric, g = f. The update is
+// averaged with what was there, which converges in a few iterations (Feydy et al. 2019). No
+// over-relaxation.
+template <class T>
+SinkhornResult<T> sinkhorn_self(const CostMatrix<T>& cost, std::span<const T> weights,
+                                const SinkhornOptions& options);
+
+// Semi-relaxed transport: only the column sums are kept, for given potentials of the rows. Column j
+// of the plan is b_j softmax_i(log a_i + (f_i - C_ij)/regularization), which is transport_plan with
+// f and the g that this returns. No iteration.
+template <class T>
+std::vector<T> column_potentials(const CostMatrix<T>& cost, const Weights<T>& weights,
+                                 std::span<const T> f, double regularization);
+
 // P_ij = a_i b_j exp((f_i + g_j - C_ij)/regularization), row-major into `plan`.
 template <class T>
 void transport_plan(const CostMatrix<T>& cost, const Weights<T>& weights,

@@ -224,6 +224,50 @@ TEST(Sinkhorn, IsNeverNanAndSaysWhereItsPrecisionDoesNotSuffice) {
     }
 }
 
+TEST(SelfTransport, IsTransportBetweenAMeasureAndItself) {
+  auto problem = random_problem(30, 30, 0.2, 12);
+  for (std::size_t i = 0; i < 30; ++i)
+    for (std::size_t j = 0; j < 30; ++j)
+      problem.cost[i * 30 + j] = std::pow(static_cast<double>(i) - static_cast<double>(j), 2) / 50;
+  problem.b = problem.a;
+  const SinkhornOptions options{.regularization = 0.2, .tolerance = 1e-11};
+  const Typed<double> typed(problem);
+  const auto both = typed.solve(options);
+  const auto self = sinkhorn_self<double>(typed.matrix(), typed.a, options);
+  EXPECT_TRUE(self.converged);
+  EXPECT_NEAR(self.dual, both.dual, 1e-9);
+  EXPECT_NEAR(self.primal, both.primal, 1e-9);
+  EXPECT_LT(self.iterations, both.iterations);
+  const Typed<float> coarse(problem);
+  const auto rough = sinkhorn_self<float>(coarse.matrix(), coarse.a, {.regularization = 0.2});
+  EXPECT_NEAR(rough.dual, both.dual, 1e-4 * std::abs(both.dual));
+}
+
+TEST(SelfTransport, NeedsASquareMatrix) {
+  const std::vector<double> cost(6, 1.0);
+  EXPECT_THROW(sinkhorn_self<double>({cost.data(), 2, 3}, {}, {.regularization = 1}),
+               InvalidArgument);
+}
+
+TEST(SemiRelaxedTransport, KeepsTheColumnsAndFollowsTheSoftmaxOfTheRows) {
+  const Typed<double> problem(random_problem(7, 4, 0.6, 13));
+  const std::vector<double> f = {0.1, -0.2, 0.3, 0, 1, -1, 0.5};
+  const Weights<double> weights{problem.a, problem.b};
+  const auto g = column_potentials<double>(problem.matrix(), weights, f, 0.6);
+  std::vector<double> plan(7 * 4);
+  transport_plan<double>(problem.matrix(), weights, {f, g}, 0.6, plan.data());
+  for (std::size_t j = 0; j < 4; ++j) {
+    double total = 0;
+    for (std::size_t i = 0; i < 7; ++i)
+      total += problem.a[i] * std::exp((f[i] - problem.cost[i * 4 + j]) / 0.6);
+    for (std::size_t i = 0; i < 7; ++i)
+      EXPECT_NEAR(
+          plan[i * 4 + j],
+          problem.b[j] * problem.a[i] * std::exp((f[i] - problem.cost[i * 4 + j]) / 0.6) / total,
+          1e-14);
+  }
+}
+
 TEST(Sinkhorn, NamesWhatCannotBeMeantAndWhereItStands) {
   const auto message = [](const std::function<void()>& call) -> std::string {
     try {
