@@ -40,7 +40,7 @@ Ingredients ingredients_of(const std::vector<Event>& events, int group_size) {
     add(result, std::make_shared<LaplacePair>(rate, scale / k), count, false);
     result.is_symmetric = result.is_symmetric && rate == 1;
   };
-  for (const Event& event : events)
+  for (const Event& event : events) {
     std::visit(
         [&](const auto& one) {
           using T = std::decay_t<decltype(one)>;
@@ -64,6 +64,7 @@ Ingredients ingredients_of(const std::vector<Event>& events, int group_size) {
           }
         },
         event);
+  }
   return result;
 }
 

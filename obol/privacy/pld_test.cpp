@@ -151,7 +151,7 @@ TEST(PldAccountant, EnclosesThreeSampledReleases) {
 }
 
 TEST(PldAccountant, EnclosesCompositionsOfLaplaceNoise) {
-  for (const double scale : {0.1, 0.7, 3.0, 50.0})
+  for (const double scale : {0.1, 0.7, 3.0, 50.0}) {
     for (const double delta : {1e-8, 1e-3, 0.05}) {
       SCOPED_TRACE(testing::Message() << scale << ", " << delta);
       const auto releases = [&](std::int64_t count) {
@@ -165,6 +165,7 @@ TEST(PldAccountant, EnclosesCompositionsOfLaplaceNoise) {
       EXPECT_GE(releases(2).upper, truth - 1e-5);
       EXPECT_LE(releases(2).upper, truth + 1e-5 + tolerance_at(truth));
     }
+  }
 }
 
 // One release with a pure guarantee of 1000, in whose tail a double holds nothing; and many.

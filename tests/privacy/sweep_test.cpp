@@ -36,9 +36,9 @@ bool is_tie(const SampledGaussian& event, double delta) {
 TEST(PldAccountant, IsWithinItsToleranceOverItsWholeRange) {
   int index = 0;
   int tried = 0;
-  for (const double rate : kRates)
-    for (const double noise : kNoises)
-      for (const std::int64_t count : kCounts)
+  for (const double rate : kRates) {
+    for (const double noise : kNoises) {
+      for (const std::int64_t count : kCounts) {
         for (const double delta : kDeltas) {
           if (index++ % stride() != 0) continue;
           const SampledGaussian event{rate, noise, count};
@@ -57,6 +57,9 @@ TEST(PldAccountant, IsWithinItsToleranceOverItsWholeRange) {
           EXPECT_LE(bounds.lower, renyi.epsilon(Delta{delta}).epsilon) << where;
           ++tried;
         }
+      }
+    }
+  }
   EXPECT_GT(tried, 3900 / stride());
 }
 

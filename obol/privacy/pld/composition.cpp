@@ -108,12 +108,10 @@ Tilt best_tilt(const Composition& composition, Delta delta) {
       minimize([&](double at) { return bound(at, composition.cumulant(at), delta.value()); },
                {.start = 1, .lowest = kSmallestTilt, .highest = kLargestTilt}, 30);
   const auto [cumulant, lost] = composition.exact(c);
-  const double epsilon = bound(c, cumulant, delta.value() - lost);
+  double epsilon = bound(c, cumulant, delta.value() - lost);
   // Not a number, where too much is lost or moments overflow, must not pass for a small bound.
-  return {.c = c,
-          .cumulant = cumulant,
-          .epsilon = std::isnan(epsilon) ? kInfinity : std::max(0.0, epsilon),
-          .lost = lost};
+  if (std::isnan(epsilon)) epsilon = kInfinity;
+  return {.c = c, .cumulant = cumulant, .epsilon = std::max(0.0, epsilon), .lost = lost};
 }
 
 Tilt tilt_for(const Composition& composition, Epsilon epsilon) {

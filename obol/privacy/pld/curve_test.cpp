@@ -65,7 +65,7 @@ std::vector<Case> many_cases() {
 TEST(Curves, OfContourAndLatticeAgree) {
   int index = 0;
   int both_close = 0;
-  for (const Case& one : many_cases())
+  for (const Case& one : many_cases()) {
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       SCOPED_TRACE(testing::Message() << "case " << index++);
       const Composition composition(one.parts, one.gaussian, direction, 1e-6 * one.delta);
@@ -80,6 +80,7 @@ TEST(Curves, OfContourAndLatticeAgree) {
           ++both_close;
       }
     }
+  }
   EXPECT_GE(both_close, 20);  // or the agreement would mean little
 }
 
@@ -107,7 +108,7 @@ TEST(Curves, OfOneReleaseAreItsClosedForm) {
                                    laplace_part(0.1, 1.7, 1),
                                    laplace_part(0.01, 0.1, 1),
                                    {std::make_shared<GaussianPair>(0.1, 1, 1), 1, true}};
-  for (std::size_t i = 0; i < parts.size(); ++i)
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       SCOPED_TRACE(testing::Message() << "part " << i);
       const Composition composition({parts[i]}, 0, direction, 1e-14);
@@ -125,6 +126,7 @@ TEST(Curves, OfOneReleaseAreItsClosedForm) {
         expect_brackets(bounds, exact.lower, exact.upper);
       }
     }
+  }
 }
 
 // E[(1 - e^{epsilon - loss})_+]
@@ -141,8 +143,8 @@ TEST(LatticeLaws, EncloseTheLawForEveryEpsilon) {
       std::make_shared<GaussianPair>(0.01, 0.8, 1), std::make_shared<GaussianPair>(0.7, 2, 1),
       std::make_shared<GaussianPair>(1e-4, 0.4, 1), std::make_shared<GaussianPair>(0.2, 1, 3),
       std::make_shared<LaplacePair>(1, 0.5),        std::make_shared<LaplacePair>(0.1, 0.2)};
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    for (const Direction direction : {Direction::kRemove, Direction::kAdd})
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       for (const double spacing : {0.5, 0.03, 0.001}) {
         SCOPED_TRACE(testing::Message() << "pair " << i << ", spacing " << spacing);
         const Pair& pair = *pairs[i];
@@ -160,6 +162,8 @@ TEST(LatticeLaws, EncloseTheLawForEveryEpsilon) {
           ASSERT_LE(delta_of(lower, spacing, epsilon), exact + 1e-14) << epsilon;
         }
       }
+    }
+  }
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ double moment_less_one(double q, double sigma, int order) {
 }
 
 TEST(Law, HasTheMomentsOfASampledGaussian) {
-  for (const double q : {1e-6, 0.01, 0.5, 0.999999})
+  for (const double q : {1e-6, 0.01, 0.5, 0.999999}) {
     for (const double sigma : {0.3, 1.0, 5.0, 1000.0})
       for (const int order : {2, 5, 11}) {
         const GaussianPair pair(q, sigma, 1);
@@ -46,6 +46,7 @@ TEST(Law, HasTheMomentsOfASampledGaussian) {
         EXPECT_NEAR(law.log_moment_less_one(order), expected, 1e-10)
             << q << ", " << sigma << ", " << order;
       }
+  }
 }
 
 // Where a law is cut its tilted density may end at a cliff; and the mirrored law may have a peak
@@ -71,9 +72,9 @@ TEST(Law, IsTheSameWithFinerPanels) {
 
 // log |E[e^{i t loss}]| may not be above -decay(t), nor further out.
 TEST(Law, DecaysAtLeastAsFastAsItSays) {
-  for (const double q : {1e-3, 0.3, 0.999})
-    for (const double sigma : {0.4, 1.0, 8.0})
-      for (const Direction direction : {Direction::kRemove, Direction::kAdd, Direction::kEither})
+  for (const double q : {1e-3, 0.3, 0.999}) {
+    for (const double sigma : {0.4, 1.0, 8.0}) {
+      for (const Direction direction : {Direction::kRemove, Direction::kAdd, Direction::kEither}) {
         for (const double c : {0.5, 8.0, 60.0}) {
           const auto pair = std::make_shared<GaussianPair>(q, sigma, 1);
           const Composition composition = one_part(pair, 1, direction);
@@ -91,6 +92,9 @@ TEST(Law, DecaysAtLeastAsFastAsItSays) {
                   << q << ", " << sigma << ", " << c << ", " << n;
           }
         }
+      }
+    }
+  }
 }
 
 TEST(Law, KeepsTheAtomsOfALaplacePairOfTinyScale) {

@@ -180,7 +180,8 @@ double LaplacePair::slope(double x) const {
 double LaplacePair::x_at(double loss) const {
   const double x = (1 + scale_ * unsampled_loss(rate_, loss)) / 2;
   if (x <= 0) return -kInfinity;  // the atoms belong to the cells that end and begin here
-  return x > 1 ? kInfinity : x;
+  if (x > 1) return kInfinity;
+  return x;
 }
 
 double LaplacePair::log_density(double x) const {
