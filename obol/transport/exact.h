@@ -43,7 +43,8 @@ struct PlanEntry {
   bool operator==(const PlanEntry&) const = default;
 };
 
-// kSimplex solves assignment problems by the simplex as well: slower, and independent.
+// kSimplex solves assignment problems by the simplex as well: independent of the other, and, as it
+// happens, faster in the plane and slower in many dimensions.
 enum class ExactSolver { kAutomatic, kSimplex };
 
 struct ExactOptions {
