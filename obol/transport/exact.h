@@ -19,20 +19,9 @@
 #include <span>
 #include <vector>
 
+#include "obol/transport/cost_view.h"
+
 namespace obol::transport {
-
-// A row-major matrix that somebody else owns.
-template <class Scalar>
-struct CostView {
-  std::span<const Scalar> values;
-  std::size_t rows = 0;
-  std::size_t columns = 0;
-
-  [[nodiscard]] const Scalar* row(std::size_t i) const { return values.data() + i * columns; }
-  [[nodiscard]] double at(std::size_t i, std::size_t j) const {
-    return static_cast<double>(values[i * columns + j]);
-  }
-};
 
 // Mass that goes from a row to a column; never zero.
 struct PlanEntry {

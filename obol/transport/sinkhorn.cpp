@@ -16,9 +16,9 @@
 namespace obol::transport {
 namespace {
 
-using Range = std::function<void(std::int64_t, std::int64_t)>;
+using Range = std::function<void(std::size_t, std::size_t)>;
 
-void run(const SinkhornOptions& options, std::int64_t count, const Range& body) {
+void run(const SinkhornOptions& options, std::size_t count, const Range& body) {
   if (options.parallel)
     options.parallel(count, body);
   else
@@ -41,17 +41,21 @@ void check(const SinkhornOptions& options) {
 }
 
 template <class T>
-void check(const CostMatrix<T>& cost) {
+void check(const CostView<T>& cost) {
   if (cost.rows < 1 || cost.columns < 1)
     throw InvalidArgument(violation("a cost matrix", "of at least one row and column",
                                     fmt::format("{} x {}", cost.rows, cost.columns)));
-  for (std::int64_t i = 0; i < cost.rows; ++i) {
-    const T* row = cost.data + i * cost.leading();
+  if (cost.values.size() != cost.rows * cost.columns)
+    throw InvalidArgument(violation("the number of costs",
+                                    fmt::format("{}, rows times columns", cost.rows * cost.columns),
+                                    cost.values.size()));
+  for (std::size_t i = 0; i < cost.rows; ++i) {
+    const T* row = cost.row(i);
     // A sum is finite only if all are, or nearly: look closer only then.
     T sum = 0;
-    for (std::int64_t j = 0; j < cost.columns; ++j) sum += std::abs(row[j]);
+    for (std::size_t j = 0; j < cost.columns; ++j) sum += std::abs(row[j]);
     if (std::isfinite(sum)) continue;
-    for (std::int64_t j = 0; j < cost.columns; ++j)
+    for (std::size_t j = 0; j < cost.columns; ++j)
       if (!std::isfinite(row[j]))
         throw InvalidArgument(
             violation(fmt::format("cost[{}, {}]", i, j), "finite", static_cast<double>(row[j])));
@@ -64,11 +68,10 @@ struct Side {
   std::vector<T> weights;
   std::vector<T> logs;
 
-  Side(std::span<const T> given, std::int64_t count, std::string_view name) {
-    const auto size = static_cast<std::size_t>(count);
+  Side(std::span<const T> given, std::size_t size, std::string_view name) {
     if (given.empty()) {
-      weights.assign(size, static_cast<T>(1.0 / static_cast<double>(count)));
-      logs.assign(size, static_cast<T>(-std::log(static_cast<double>(count))));
+      weights.assign(size, static_cast<T>(1.0 / static_cast<double>(size)));
+      logs.assign(size, static_cast<T>(-std::log(static_cast<double>(size))));
       return;
     }
     if (given.size() != size)
@@ -90,33 +93,33 @@ struct Side {
 };
 
 template <class T>
-std::vector<T> transposed(const CostMatrix<T>& cost) {
-  constexpr std::int64_t kBlock = 32;
-  std::vector<T> result(static_cast<std::size_t>(cost.rows * cost.columns));
-  for (std::int64_t i0 = 0; i0 < cost.rows; i0 += kBlock)
-    for (std::int64_t j0 = 0; j0 < cost.columns; j0 += kBlock)
-      for (std::int64_t i = i0; i < std::min(i0 + kBlock, cost.rows); ++i)
-        for (std::int64_t j = j0; j < std::min(j0 + kBlock, cost.columns); ++j)
-          result[static_cast<std::size_t>(j * cost.rows + i)] = cost.data[i * cost.leading() + j];
+std::vector<T> transposed(const CostView<T>& cost) {
+  constexpr std::size_t kBlock = 32;
+  std::vector<T> result(cost.rows * cost.columns);
+  for (std::size_t i0 = 0; i0 < cost.rows; i0 += kBlock)
+    for (std::size_t j0 = 0; j0 < cost.columns; j0 += kBlock)
+      for (std::size_t i = i0; i < std::min(i0 + kBlock, cost.rows); ++i)
+        for (std::size_t j = j0; j < std::min(j0 + kBlock, cost.columns); ++j)
+          result[j * cost.rows + i] = cost.values[i * cost.columns + j];
   return result;
 }
 
 template <class T>
 class Solver {
  public:
-  Solver(const CostMatrix<T>& cost, const Weights<T>& weights, const SinkhornOptions& options,
+  Solver(const CostView<T>& cost, const Weights<T>& weights, const SinkhornOptions& options,
          std::vector<T> transposed_cost)
       : cost_(cost),
         options_(options),
         a_(weights.a, cost.rows, "a"),
         b_(weights.b, cost.columns, "b"),
         transposed_(std::move(transposed_cost)),
-        next_(static_cast<std::size_t>(cost.rows)) {}
+        next_(cost.rows) {}
 
   SinkhornResult<T> solve(const Potentials<T>* start) {
     SinkhornResult<T> result;
-    result.f.assign(static_cast<std::size_t>(cost_.rows), 0);
-    result.g.assign(static_cast<std::size_t>(cost_.columns), 0);
+    result.f.assign(cost_.rows, 0);
+    result.g.assign(cost_.columns, 0);
     if (start != nullptr) take(*start, result);
     const double epsilon = options_.regularization;
     for_each_warmer([&](double warm) {
@@ -136,9 +139,9 @@ class Solver {
 
   SinkhornResult<T> solve_self() {
     SinkhornResult<T> result;
-    result.f.assign(static_cast<std::size_t>(cost_.rows), 0);
+    result.f.assign(cost_.rows, 0);
     const auto average = [&](double epsilon) {
-      softmin(cost_.data, cost_.leading(), a_, result.f, epsilon, next_);
+      softmin(cost_.values.data(), cost_.columns, a_, result.f, epsilon, next_);
       move(result.f, next_, 0.5);
       ++result.iterations;
     };
@@ -148,7 +151,7 @@ class Solver {
     const double epsilon = options_.regularization;
     if (options_.stopping == Stopping::kAnnealed) average(epsilon);
     while (true) {
-      softmin(cost_.data, cost_.leading(), a_, result.f, epsilon, next_);
+      softmin(cost_.values.data(), cost_.columns, a_, result.f, epsilon, next_);
       result.marginal_error = row_error(result, epsilon);
       result.converged = result.marginal_error <= options_.tolerance;
       const bool is_over = options_.stopping == Stopping::kAnnealed || result.converged ||
@@ -180,9 +183,9 @@ class Solver {
 
   [[nodiscard]] double largest_cost() const {
     T largest = 0;
-    for (std::int64_t i = 0; i < cost_.rows; ++i)
-      for (std::int64_t j = 0; j < cost_.columns; ++j)
-        largest = std::max(largest, std::abs(cost_.data[i * cost_.leading() + j]));
+    for (std::size_t i = 0; i < cost_.rows; ++i)
+      for (std::size_t j = 0; j < cost_.columns; ++j)
+        largest = std::max(largest, std::abs(cost_.values[i * cost_.columns + j]));
     return static_cast<double>(largest);
   }
 
@@ -196,24 +199,23 @@ class Solver {
   }
 
   // out_i = -epsilon log sum_j exp(log b_j + (g_j - C_ij)/epsilon), for the rows of `matrix`.
-  void softmin(const T* matrix, std::int64_t leading, const Side<T>& side,
+  void softmin(const T* matrix, std::size_t leading, const Side<T>& side,
                const std::vector<T>& potentials, double epsilon, std::vector<T>& out) {
     h_.resize(potentials.size());
     for (std::size_t j = 0; j < potentials.size(); ++j)
       h_[j] = static_cast<T>(side.logs[j] + potentials[j] / epsilon);
     const cpu::SoftminInput<T> in{.cost = matrix,
-                                  .leading = static_cast<std::size_t>(leading),
+                                  .leading = leading,
                                   .columns = potentials.size(),
                                   .h = h_.data(),
                                   .epsilon = epsilon};
-    run(options_, static_cast<std::int64_t>(out.size()), [&](std::int64_t begin, std::int64_t end) {
-      cpu::softmin(in, {static_cast<std::size_t>(begin), static_cast<std::size_t>(end)},
-                   out.data());
+    run(options_, out.size(), [&](std::size_t begin, std::size_t end) {
+      cpu::softmin(in, {begin, end}, out.data());
     });
   }
 
   void update_rows(const SinkhornResult<T>& result, double epsilon) {
-    softmin(cost_.data, cost_.leading(), b_, result.g, epsilon, next_);
+    softmin(cost_.values.data(), cost_.columns, b_, result.g, epsilon, next_);
   }
 
   void sweep(SinkhornResult<T>& result, double epsilon, double step) {
@@ -288,31 +290,30 @@ class Solver {
   }
 
   [[nodiscard]] double primal(const SinkhornResult<T>& result, double epsilon) const {
-    std::vector<double> rows(static_cast<std::size_t>(cost_.rows));
-    run(options_, cost_.rows, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<T> plan(static_cast<std::size_t>(cost_.columns));
-      for (std::int64_t i = begin; i < end; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        const cpu::PlanInput<T> row{.cost = cost_.data + i * cost_.leading(),
+    std::vector<double> rows(cost_.rows);
+    run(options_, cost_.rows, [&](std::size_t begin, std::size_t end) {
+      std::vector<T> plan(cost_.columns);
+      for (std::size_t i = begin; i < end; ++i) {
+        const cpu::PlanInput<T> row{.cost = cost_.row(i),
                                     .leading = plan.size(),
                                     .columns = plan.size(),
-                                    .f = &result.f[at],
-                                    .a = &a_.weights[at],
+                                    .f = &result.f[i],
+                                    .a = &a_.weights[i],
                                     .g = result.g.data(),
                                     .b = b_.weights.data(),
                                     .epsilon = epsilon};
         cpu::plan_rows(row, {0, 1}, plan.data(), plan.size());
-        const T* costs = cost_.data + i * cost_.leading();
+        const T* costs = cost_.row(i);
         double sum = 0;
         for (std::size_t j = 0; j < plan.size(); ++j)
           sum += static_cast<double>(plan[j]) * static_cast<double>(costs[j]);
-        rows[at] = sum;
+        rows[i] = sum;
       }
     });
     return std::accumulate(rows.begin(), rows.end(), 0.0);
   }
 
-  CostMatrix<T> cost_;
+  CostView<T> cost_;
   const SinkhornOptions& options_;
   Side<T> a_;
   Side<T> b_;
@@ -325,7 +326,7 @@ class Solver {
 }  // namespace
 
 template <class T>
-SinkhornResult<T> sinkhorn(const CostMatrix<T>& cost, const Weights<T>& weights,
+SinkhornResult<T> sinkhorn(const CostView<T>& cost, const Weights<T>& weights,
                            const SinkhornOptions& options, const Potentials<T>* start) {
   check(options);
   check(cost);
@@ -333,7 +334,7 @@ SinkhornResult<T> sinkhorn(const CostMatrix<T>& cost, const Weights<T>& weights,
 }
 
 template <class T>
-SinkhornResult<T> sinkhorn_self(const CostMatrix<T>& cost, std::span<const T> weights,
+SinkhornResult<T> sinkhorn_self(const CostView<T>& cost, std::span<const T> weights,
                                 const SinkhornOptions& options) {
   check(options);
   check(cost);
@@ -344,7 +345,7 @@ SinkhornResult<T> sinkhorn_self(const CostMatrix<T>& cost, std::span<const T> we
 }
 
 template <class T>
-std::vector<T> column_potentials(const CostMatrix<T>& cost, const Weights<T>& weights,
+std::vector<T> column_potentials(const CostView<T>& cost, const Weights<T>& weights,
                                  std::span<const T> f, double regularization) {
   check(SinkhornOptions{.regularization = regularization});
   check(cost);
@@ -356,7 +357,7 @@ std::vector<T> column_potentials(const CostMatrix<T>& cost, const Weights<T>& we
   for (std::size_t i = 0; i < f.size(); ++i)
     h[i] = static_cast<T>(a.logs[i] + f[i] / regularization);
   const std::vector<T> columns = transposed(cost);
-  std::vector<T> g(static_cast<std::size_t>(cost.columns));
+  std::vector<T> g(cost.columns);
   cpu::softmin<T>({.cost = columns.data(),
                    .leading = h.size(),
                    .columns = h.size(),
@@ -367,37 +368,36 @@ std::vector<T> column_potentials(const CostMatrix<T>& cost, const Weights<T>& we
 }
 
 template <class T>
-void transport_plan(const CostMatrix<T>& cost, const Weights<T>& weights,
+void transport_plan(const CostView<T>& cost, const Weights<T>& weights,
                     const Potentials<T>& potentials, double regularization, T* plan) {
   const Side<T> a(weights.a, cost.rows, "a");
   const Side<T> b(weights.b, cost.columns, "b");
-  const cpu::PlanInput<T> in{.cost = cost.data,
-                             .leading = static_cast<std::size_t>(cost.leading()),
-                             .columns = static_cast<std::size_t>(cost.columns),
+  const cpu::PlanInput<T> in{.cost = cost.values.data(),
+                             .leading = cost.columns,
+                             .columns = cost.columns,
                              .f = potentials.f.data(),
                              .a = a.weights.data(),
                              .g = potentials.g.data(),
                              .b = b.weights.data(),
                              .epsilon = regularization};
-  cpu::plan_rows(in, {0, static_cast<std::size_t>(cost.rows)}, plan,
-                 static_cast<std::size_t>(cost.columns));
+  cpu::plan_rows(in, {0, cost.rows}, plan, cost.columns);
 }
 
-template SinkhornResult<float> sinkhorn(const CostMatrix<float>&, const Weights<float>&,
+template SinkhornResult<float> sinkhorn(const CostView<float>&, const Weights<float>&,
                                         const SinkhornOptions&, const Potentials<float>*);
-template SinkhornResult<double> sinkhorn(const CostMatrix<double>&, const Weights<double>&,
+template SinkhornResult<double> sinkhorn(const CostView<double>&, const Weights<double>&,
                                          const SinkhornOptions&, const Potentials<double>*);
-template SinkhornResult<float> sinkhorn_self(const CostMatrix<float>&, std::span<const float>,
+template SinkhornResult<float> sinkhorn_self(const CostView<float>&, std::span<const float>,
                                              const SinkhornOptions&);
-template SinkhornResult<double> sinkhorn_self(const CostMatrix<double>&, std::span<const double>,
+template SinkhornResult<double> sinkhorn_self(const CostView<double>&, std::span<const double>,
                                               const SinkhornOptions&);
-template std::vector<float> column_potentials(const CostMatrix<float>&, const Weights<float>&,
+template std::vector<float> column_potentials(const CostView<float>&, const Weights<float>&,
                                               std::span<const float>, double);
-template std::vector<double> column_potentials(const CostMatrix<double>&, const Weights<double>&,
+template std::vector<double> column_potentials(const CostView<double>&, const Weights<double>&,
                                                std::span<const double>, double);
-template void transport_plan(const CostMatrix<float>&, const Weights<float>&,
+template void transport_plan(const CostView<float>&, const Weights<float>&,
                              const Potentials<float>&, double, float*);
-template void transport_plan(const CostMatrix<double>&, const Weights<double>&,
+template void transport_plan(const CostView<double>&, const Weights<double>&,
                              const Potentials<double>&, double, double*);
 
 }  // namespace obol::transport

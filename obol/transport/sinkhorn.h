@@ -4,7 +4,7 @@
 //
 // solved in the log domain on the dual potentials f and g (Cuturi 2013; Schmitzer 2019).
 //
-//   auto result = sinkhorn<float>({cost, n, m}, {}, {.regularization = 0.05});
+//   auto result = sinkhorn<float>({costs, n, m}, {}, {.regularization = 0.05});
 //   if (!result.converged) std::cerr << result.marginal_error << '\n';
 //
 // The result is exact about what was done: how many iterations, how far the marginals are off, and
@@ -16,18 +16,9 @@
 #include <span>
 #include <vector>
 
+#include "obol/transport/cost_view.h"
+
 namespace obol::transport {
-
-// Row-major [rows, columns], a row every `stride` elements (0: rows lie close together).
-template <class T>
-struct CostMatrix {
-  const T* data;
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t stride = 0;
-
-  [[nodiscard]] std::int64_t leading() const { return stride == 0 ? columns : stride; }
-};
 
 // Of the points on either side; empty: uniform. Zeros are allowed: such a point has no part in the
 // plan, but has a potential. Each side must sum to the same.
@@ -52,7 +43,7 @@ struct SinkhornOptions {
   // is reached; 1 starts at the target. kAnnealed uses it as well (0.5 where it is 1).
   double annealing = 1;
   // Runs body(begin, end) over ranges that cover [0, count); empty: here and now.
-  std::function<void(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>&)>
+  std::function<void(std::size_t count, const std::function<void(std::size_t, std::size_t)>&)>
       parallel = {};
 };
 
@@ -78,26 +69,26 @@ struct SinkhornResult {
 // transport, options that cannot be meant. Never NaN: where T's range is not enough, `converged` is
 // false.
 template <class T>
-SinkhornResult<T> sinkhorn(const CostMatrix<T>& cost, const Weights<T>& weights,
+SinkhornResult<T> sinkhorn(const CostView<T>& cost, const Weights<T>& weights,
                            const SinkhornOptions& options, const Potentials<T>* start = nullptr);
 
 // W between a measure and itself, by one potential: `cost` is symmetric, g = f. The update is
 // averaged with what was there, which converges in a few iterations (Feydy et al. 2019). No
 // over-relaxation.
 template <class T>
-SinkhornResult<T> sinkhorn_self(const CostMatrix<T>& cost, std::span<const T> weights,
+SinkhornResult<T> sinkhorn_self(const CostView<T>& cost, std::span<const T> weights,
                                 const SinkhornOptions& options);
 
 // Semi-relaxed transport: only the column sums are kept, for given potentials of the rows. Column j
 // of the plan is b_j softmax_i(log a_i + (f_i - C_ij)/regularization), which is transport_plan with
 // f and the g that this returns. No iteration.
 template <class T>
-std::vector<T> column_potentials(const CostMatrix<T>& cost, const Weights<T>& weights,
+std::vector<T> column_potentials(const CostView<T>& cost, const Weights<T>& weights,
                                  std::span<const T> f, double regularization);
 
 // P_ij = a_i b_j exp((f_i + g_j - C_ij)/regularization), row-major into `plan`.
 template <class T>
-void transport_plan(const CostMatrix<T>& cost, const Weights<T>& weights,
+void transport_plan(const CostView<T>& cost, const Weights<T>& weights,
                     const Potentials<T>& potentials, double regularization, T* plan);
 
 }  // namespace obol::transport

@@ -58,9 +58,7 @@ struct Typed {
         a(problem.a.begin(), problem.a.end()),
         b(problem.b.begin(), problem.b.end()) {}
 
-  [[nodiscard]] CostMatrix<T> matrix() const {
-    return {cost.data(), static_cast<std::int64_t>(a.size()), static_cast<std::int64_t>(b.size())};
-  }
+  [[nodiscard]] CostView<T> matrix() const { return {cost, a.size(), b.size()}; }
   [[nodiscard]] SinkhornResult<T> solve(const SinkhornOptions& options) const {
     return sinkhorn<T>(matrix(), {a, b}, options);
   }
@@ -103,32 +101,30 @@ TEST(Sinkhorn, CountsItsIterationsAsTheReferenceDoes) {
 
 TEST(Sinkhorn, BetweenTwoDiracsIsTheirCost) {
   const double cost = 3.25;
-  const auto result = sinkhorn<double>({&cost, 1, 1}, {}, {.regularization = 0.7});
+  const auto result = sinkhorn<double>({{&cost, 1}, 1, 1}, {}, {.regularization = 0.7});
   EXPECT_TRUE(result.converged);
   EXPECT_NEAR(result.dual, cost, 1e-14);
   EXPECT_NEAR(result.primal, cost, 1e-14);
 }
 
 TEST(Sinkhorn, FindsAPermutationAsTheRegularizationVanishes) {
-  constexpr std::int64_t kSize = 20;
-  std::vector<std::int64_t> partner(kSize);
-  for (std::int64_t i = 0; i < kSize; ++i)
-    partner[static_cast<std::size_t>(i)] = (7 * i + 3) % kSize;
+  constexpr std::size_t kSize = 20;
+  std::vector<std::size_t> partner(kSize);
+  for (std::size_t i = 0; i < kSize; ++i) partner[i] = (7 * i + 3) % kSize;
   std::vector<double> cost(kSize * kSize, 5.0);
-  for (std::int64_t i = 0; i < kSize; ++i)
-    cost[static_cast<std::size_t>(i * kSize + partner[static_cast<std::size_t>(i)])] = 1;
-  const auto result = sinkhorn<double>({cost.data(), kSize, kSize}, {}, {.regularization = 0.05});
+  for (std::size_t i = 0; i < kSize; ++i) cost[i * kSize + partner[i]] = 1;
+  const auto result = sinkhorn<double>({cost, kSize, kSize}, {}, {.regularization = 0.05});
   EXPECT_TRUE(result.converged);
   EXPECT_NEAR(result.primal, 1, 1e-9);
 }
 
 TEST(Sinkhorn, OfAMatrixThatIsTheSameEverywhereIsTheProductOfTheWeights) {
   const std::vector<float> cost(6 * 4, 2.5F);
-  const auto result = sinkhorn<float>({cost.data(), 6, 4}, {}, {.regularization = 0.1});
+  const auto result = sinkhorn<float>({cost, 6, 4}, {}, {.regularization = 0.1});
   EXPECT_TRUE(result.converged);
   EXPECT_NEAR(result.dual, 2.5, 1e-5);
   std::vector<float> plan(cost.size());
-  transport_plan<float>({cost.data(), 6, 4}, {}, {result.f, result.g}, 0.1, plan.data());
+  transport_plan<float>({cost, 6, 4}, {}, {result.f, result.g}, 0.1, plan.data());
   for (const float mass : plan) EXPECT_NEAR(mass, 1.0 / 24, 1e-6);
 }
 
@@ -197,8 +193,8 @@ TEST(Sinkhorn, InPartsGivesTheSameBits) {
   const Typed<float> problem(random_problem(37, 41, 0.3, 9));
   SinkhornOptions options{.regularization = 0.3};
   const auto whole = problem.solve(options);
-  options.parallel = [](std::int64_t count, const auto& body) {
-    for (std::int64_t begin = 0; begin < count; begin += 5) body(begin, std::min(begin + 5, count));
+  options.parallel = [](std::size_t count, const auto& body) {
+    for (std::size_t begin = 0; begin < count; begin += 5) body(begin, std::min(begin + 5, count));
   };
   const auto parts = problem.solve(options);
   EXPECT_EQ(whole.f, parts.f);
@@ -245,8 +241,7 @@ TEST(SelfTransport, IsTransportBetweenAMeasureAndItself) {
 
 TEST(SelfTransport, NeedsASquareMatrix) {
   const std::vector<double> cost(6, 1.0);
-  EXPECT_THROW(sinkhorn_self<double>({cost.data(), 2, 3}, {}, {.regularization = 1}),
-               InvalidArgument);
+  EXPECT_THROW(sinkhorn_self<double>({cost, 2, 3}, {}, {.regularization = 1}), InvalidArgument);
 }
 
 TEST(SemiRelaxedTransport, KeepsTheColumnsAndFollowsTheSoftmaxOfTheRows) {
@@ -278,7 +273,7 @@ TEST(Sinkhorn, NamesWhatCannotBeMeantAndWhereItStands) {
     return "";
   };
   std::vector<double> cost(6, 1.0);
-  const CostMatrix<double> matrix{cost.data(), 2, 3};
+  const CostView<double> matrix{cost, 2, 3};
   const SinkhornOptions good{.regularization = 1};
   const auto solve = [&](const Weights<double>& weights, const SinkhornOptions& options) {
     return message([&] { sinkhorn<double>(matrix, weights, options); });
@@ -294,7 +289,7 @@ TEST(Sinkhorn, NamesWhatCannotBeMeantAndWhereItStands) {
   cost[4] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_NE(solve({}, good).find("cost[1, 1]"), std::string::npos);
   EXPECT_NE(message([&] {
-              sinkhorn<double>({cost.data(), 0, 3}, {}, good);
+              sinkhorn<double>({{}, 0, 3}, {}, good);
             }).find("0 x 3"),
             std::string::npos);
 }
