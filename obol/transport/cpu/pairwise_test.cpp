@@ -175,6 +175,22 @@ TYPED_TEST(Pairwise, CostKeepsItsAccuracyInManyDimensions) {
     }
 }
 
+// Equal terms are rounded in one direction for as long as their sum has one exponent, which a long
+// chain of additions shows more than random terms do.
+TYPED_TEST(Pairwise, CostSumsManyEqualTermsWithoutDrift) {
+  constexpr std::size_t kDimension = 12288;
+  for (const double value : {0.1, 0.3, 0.7}) {
+    const std::vector<TypeParam> x(kDimension, static_cast<TypeParam>(value));
+    const std::vector<TypeParam> y(kDimension, 0);
+    const PairwiseInput<TypeParam> in{
+        {x.data(), 1, kDimension}, {y.data(), 1, kDimension}, kDimension, kAbsolute};
+    TypeParam cost = 0;
+    pairwise_cost(in, {0, 1}, &cost, 1);
+    EXPECT_NEAR(cost / (kDimension * static_cast<double>(x[0])), 1,
+                4 * std::numeric_limits<TypeParam>::epsilon());
+  }
+}
+
 TYPED_TEST(Pairwise, CostDoesNotCancelFarFromTheOrigin) {
   for (const Ground& ground : kGrounds) {
     Problem<TypeParam> problem({6, 5, 40}, ground);

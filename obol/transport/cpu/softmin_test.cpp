@@ -116,6 +116,38 @@ TYPED_TEST(Softmin, SumsManyEqualTermsWithoutLoss) {
     EXPECT_EQ(run(kernel, problem)[1], static_cast<TypeParam>(-std::log(8192.0))) << kernel.name;
 }
 
+// sum_j exp(h_j), which shows errors of the sum that a logarithm would hide.
+template <class T>
+void expect_sum_of_exponentials(const std::vector<T>& h) {
+  const std::vector<T> zeros(h.size(), 0);
+  const SoftminInput<T> in{zeros.data(), h.size(), h.size(), h.data(), 1};
+  long double expected = 0;
+  for (const T value : h) expected += std::exp(static_cast<long double>(value));
+  for (const auto& kernel : softmin_kernels<T>()) {
+    T out = 0;
+    T sum = 0;
+    kernel.softmin(in, {0, 1}, zeros.data(), &out, &sum);
+    EXPECT_NEAR(static_cast<double>(sum / expected), 1, 3 * std::numeric_limits<T>::epsilon())
+        << kernel.name;
+  }
+}
+
+TYPED_TEST(Softmin, SumsManyEqualTermsWithoutDrift) {
+  for (const double value : {-0.1, -0.3, -0.7}) {
+    std::vector<TypeParam> h(8192, static_cast<TypeParam>(value));
+    h[0] = 0;
+    expect_sum_of_exponentials(h);
+  }
+}
+
+TYPED_TEST(Softmin, LosesNothingWhenItsFirstColumnsAreTheLeast) {
+  for (const double value : {0.3, 0.7, 1.1}) {
+    std::vector<TypeParam> h(300, static_cast<TypeParam>(value));
+    std::fill_n(h.begin(), 64, static_cast<TypeParam>(-50.1));
+    expect_sum_of_exponentials(h);
+  }
+}
+
 TYPED_TEST(Softmin, GivesColumnsWithoutWeightNoPart) {
   for (const std::size_t columns : {1, 7, 64, 100, 700}) {
     Problem<TypeParam> problem(4, columns, 1, 1, 0.2);
