@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "obol/base/text.h"
 #include "obol/privacy/pld.h"
 #include "obol/privacy/rdp.h"
 
@@ -24,7 +25,9 @@ constexpr std::array kDeltas = {1e-12, 1e-8, 1e-5, 0.01};
 
 int stride() {
   const char* text = std::getenv("OBOL_SWEEP");
-  return text == nullptr ? 5 : std::max(1, std::atoi(text));
+  constexpr std::int64_t kDefault = 5;
+  const std::int64_t asked = text == nullptr ? kDefault : parse_integer(text).value_or(kDefault);
+  return static_cast<int>(std::max<std::int64_t>(1, asked));
 }
 
 // A drawn record gives itself away at such little noise, so that delta(epsilon) is flat at the

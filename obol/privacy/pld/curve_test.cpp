@@ -137,6 +137,15 @@ double delta_of(const LatticeLaw& law, double spacing, double epsilon) {
   return sum;
 }
 
+double exact_delta(const Pair& pair, Direction direction, double epsilon) {
+  PairMass mass = pair.mass(pair.x_at(epsilon), kInfinity);
+  if (direction == Direction::kAdd) {
+    const PairMass mirrored = pair.mass(-kInfinity, pair.x_at(-epsilon));
+    mass = {.p = mirrored.q, .q = mirrored.p};
+  }
+  return mass.p - std::exp(epsilon) * mass.q;
+}
+
 // Also at negative epsilons: domination is for all of them, or nothing follows for compositions.
 TEST(LatticeLaws, EncloseTheLawForEveryEpsilon) {
   const std::vector<std::shared_ptr<const Pair>> pairs = {
@@ -152,12 +161,7 @@ TEST(LatticeLaws, EncloseTheLawForEveryEpsilon) {
         const LatticeLaw upper = upper_law(cells, spacing);
         const LatticeLaw lower = lower_law(cells, spacing);
         for (double epsilon = -3; epsilon < 9; epsilon += 0.0931) {
-          PairMass mass = pair.mass(pair.x_at(epsilon), kInfinity);
-          if (direction == Direction::kAdd) {
-            const PairMass mirrored = pair.mass(-kInfinity, pair.x_at(-epsilon));
-            mass = {.p = mirrored.q, .q = mirrored.p};
-          }
-          const double exact = mass.p - std::exp(epsilon) * mass.q;
+          const double exact = exact_delta(pair, direction, epsilon);
           ASSERT_GE(delta_of(upper, spacing, epsilon), exact - 1e-14) << epsilon;
           ASSERT_LE(delta_of(lower, spacing, epsilon), exact + 1e-14) << epsilon;
         }
