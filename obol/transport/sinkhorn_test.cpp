@@ -71,7 +71,7 @@ struct Shape {
 
 TEST(Sinkhorn, AgreesWithTheReferenceOverShapesAndRegularizations) {
   unsigned seed = 0;
-  for (const Shape& shape : {Shape{1, 1}, {1, 7}, {9, 1}, {2, 3}, {17, 16}, {5, 120}, {130, 8}})
+  for (const Shape& shape : {Shape{1, 1}, {1, 7}, {9, 1}, {2, 3}, {17, 16}, {5, 120}, {130, 8}}) {
     for (const double regularization : {0.1, 1.0, 10.0, 1e4}) {
       const auto problem = random_problem(shape.n, shape.m, regularization, ++seed);
       const auto expected = reference::solve(problem, 4000);
@@ -85,6 +85,7 @@ TEST(Sinkhorn, AgreesWithTheReferenceOverShapesAndRegularizations) {
       EXPECT_NEAR(coarse.dual, expected.dual, 1e-4 * std::abs(expected.dual));
       EXPECT_NEAR(coarse.primal, expected.primal, 1e-4 * expected.primal);
     }
+  }
 }
 
 TEST(Sinkhorn, CountsItsIterationsAsTheReferenceDoes) {
@@ -119,7 +120,7 @@ TEST(Sinkhorn, FindsAPermutationAsTheRegularizationVanishes) {
 }
 
 TEST(Sinkhorn, OfAMatrixThatIsTheSameEverywhereIsTheProductOfTheWeights) {
-  const std::vector<float> cost(6 * 4, 2.5F);
+  const std::vector<float> cost(24, 2.5F);
   const auto result = sinkhorn<float>({cost, 6, 4}, {}, {.regularization = 0.1});
   EXPECT_TRUE(result.converged);
   EXPECT_NEAR(result.dual, 2.5, 1e-5);
@@ -203,7 +204,7 @@ TEST(Sinkhorn, InPartsGivesTheSameBits) {
 }
 
 TEST(Sinkhorn, IsNeverNanAndSaysWhereItsPrecisionDoesNotSuffice) {
-  for (const double relative : {1e-6, 1e-4, 1e-2, 1.0, 1e4})
+  for (const double relative : {1e-6, 1e-4, 1e-2, 1.0, 1e4}) {
     for (const double scale : {1e-6, 1.0, 1e12}) {
       auto problem = random_problem(25, 20, 1, 10);
       double mean = 0;
@@ -218,6 +219,7 @@ TEST(Sinkhorn, IsNeverNanAndSaysWhereItsPrecisionDoesNotSuffice) {
       if (!coarse.converged) continue;
       EXPECT_NEAR(coarse.dual, fine.dual, 1e-4 * std::abs(fine.dual));
     }
+  }
 }
 
 TEST(SelfTransport, IsTransportBetweenAMeasureAndItself) {
@@ -249,7 +251,7 @@ TEST(SemiRelaxedTransport, KeepsTheColumnsAndFollowsTheSoftmaxOfTheRows) {
   const std::vector<double> f = {0.1, -0.2, 0.3, 0, 1, -1, 0.5};
   const Weights<double> weights{problem.a, problem.b};
   const auto g = column_potentials<double>(problem.matrix(), weights, f, 0.6);
-  std::vector<double> plan(7 * 4);
+  std::vector<double> plan(28);
   transport_plan<double>(problem.matrix(), weights, {f, g}, 0.6, plan.data());
   for (std::size_t j = 0; j < 4; ++j) {
     double total = 0;
