@@ -1,0 +1,115 @@
+// Compiled without contraction into fused products (the same bits everywhere), without errno and
+// without regard for traps (comparisons become masks).
+#include "obol/transport/cpu/softmin.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "obol/base/error.h"
+
+namespace obol::transport::cpu {
+namespace {
+
+namespace portable {
+#define OBOL_TARGET
+constexpr std::size_t kVectorBytes = 16;
+#include "obol/transport/cpu/lanes.inc"
+#include "obol/transport/cpu/softmin_kernel.inc"
+#undef OBOL_INLINE
+#undef OBOL_TARGET
+}  // namespace portable
+
+#if defined(__x86_64__)
+namespace avx2 {
+#define OBOL_TARGET __attribute__((target("avx2")))
+constexpr std::size_t kVectorBytes = 32;
+#include "obol/transport/cpu/lanes.inc"
+#include "obol/transport/cpu/softmin_kernel.inc"
+#undef OBOL_INLINE
+#undef OBOL_TARGET
+}  // namespace avx2
+
+namespace avx512 {
+#define OBOL_TARGET __attribute__((target("avx512f,avx512dq,avx512vl")))
+constexpr std::size_t kVectorBytes = 64;
+#include "obol/transport/cpu/lanes.inc"
+#include "obol/transport/cpu/softmin_kernel.inc"
+#undef OBOL_INLINE
+#undef OBOL_TARGET
+}  // namespace avx512
+#endif
+
+template <class T>
+std::vector<SoftminKernel<T>> kernels_of_this_processor() {
+  std::vector<SoftminKernel<T>> kernels;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    kernels.push_back({"avx512", avx512::softmin<T>, avx512::plan<T>});
+  if (__builtin_cpu_supports("avx2")) kernels.push_back({"avx2", avx2::softmin<T>, avx2::plan<T>});
+#endif
+  kernels.push_back({"portable", portable::softmin<T>, portable::plan<T>});
+  return kernels;
+}
+
+template <class Input>
+void check(const Input& in, RowRange rows) {
+  if (!std::isfinite(in.epsilon) || in.epsilon <= 0)
+    throw InvalidArgument(violation("epsilon", "finite and positive", in.epsilon));
+  if (in.leading < in.columns)
+    throw InvalidArgument(
+        violation("the distance between rows of costs", "no less than a row", in.leading));
+  if (rows.begin > rows.end)
+    throw InvalidArgument(violation("the first row", "no later than the end", rows.begin));
+}
+
+}  // namespace
+
+template <class T>
+std::span<const SoftminKernel<T>> softmin_kernels() {
+  static const std::vector<SoftminKernel<T>> kKernels = kernels_of_this_processor<T>();
+  return kKernels;
+}
+
+template <class T>
+void softmin(const SoftminInput<T>& in, RowRange rows, T* out) {
+  check(in, rows);
+  softmin_kernels<T>().front().softmin(in, rows, nullptr, out, nullptr);
+}
+
+template <class T>
+void softmin_and_marginals(const SoftminInput<T>& in, RowRange rows, const T* f, T* out,
+                           T* marginals) {
+  check(in, rows);
+  softmin_kernels<T>().front().softmin(in, rows, f, out, marginals);
+}
+
+template <class T>
+void plan_rows(const PlanInput<T>& in, RowRange rows, T* plan, std::size_t plan_leading) {
+  check(in, rows);
+  if (plan_leading < in.columns)
+    throw InvalidArgument(
+        violation("the distance between rows of the plan", "no less than a row", plan_leading));
+  softmin_kernels<T>().front().plan(in, rows, plan, plan_leading);
+}
+
+template std::span<const SoftminKernel<float>> softmin_kernels<float>();
+template void softmin<float>(const SoftminInput<float>&, RowRange, float*);
+template void softmin_and_marginals<float>(const SoftminInput<float>&, RowRange, const float*,
+                                           float*, float*);
+template void plan_rows<float>(const PlanInput<float>&, RowRange, float*, std::size_t);
+
+template std::span<const SoftminKernel<double>> softmin_kernels<double>();
+template void softmin<double>(const SoftminInput<double>&, RowRange, double*);
+template void softmin_and_marginals<double>(const SoftminInput<double>&, RowRange, const double*,
+                                            double*, double*);
+template void plan_rows<double>(const PlanInput<double>&, RowRange, double*, std::size_t);
+
+}  // namespace obol::transport::cpu

@@ -1,0 +1,94 @@
+// Entropic optimal transport between two weighted sets, given the costs between their points:
+//
+//   W = min_P <P, C> + regularization KL(P || a x b)   over P with row sums a and column sums b,
+//
+// solved in the log domain on the dual potentials f and g (Cuturi 2013; Schmitzer 2019).
+//
+//   auto result = sinkhorn<float>({costs, n, m}, {}, {.regularization = 0.05});
+//   if (!result.converged) std::cerr << result.marginal_error << '\n';
+//
+// The result is exact about what was done: how many iterations, how far the marginals are off, and
+// both values, each computed in double from the potentials.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "obol/transport/cost_view.h"
+
+namespace obol::transport {
+
+// Of the points on either side; empty: uniform. Zeros are allowed: such a point has no part in the
+// plan, but has a potential. Each side must sum to the same.
+template <class T>
+struct Weights {
+  std::span<const T> a = {};
+  std::span<const T> b = {};
+};
+
+enum class Stopping {
+  kConverge,  // until the marginal error is at most `tolerance`
+  kAnnealed,  // the regularization falls to its target, one sweep at each, one more at the target
+};
+
+struct SinkhornOptions {
+  double regularization;  // the temperature; in units of the cost
+  Stopping stopping = Stopping::kConverge;
+  double tolerance = 1e-6;  // L1 distance of the plan's row sums to a, which sums to 1
+  std::int64_t max_iterations = 10000;
+  double over_relaxation = 1;  // from 1 (plain) to below 2: moves further than the update says
+  // Epsilon scaling: start at the largest cost and multiply by this per iteration until the target
+  // is reached; 1 starts at the target. kAnnealed uses it as well (0.5 where it is 1).
+  double annealing = 1;
+  // Runs body(begin, end) over ranges that cover [0, count); empty: here and now.
+  std::function<void(std::size_t count, const std::function<void(std::size_t, std::size_t)>&)>
+      parallel = {};
+};
+
+template <class T>
+struct Potentials {
+  std::vector<T> f;  // [rows]
+  std::vector<T> g;  // [columns]
+};
+
+template <class T>
+struct SinkhornResult {
+  std::vector<T> f;
+  std::vector<T> g;
+  double dual = 0;    // <a, f> + <b, g>: W itself once converged
+  double primal = 0;  // <C, P>
+  double marginal_error = 0;
+  std::int64_t iterations = 0;
+  bool converged = false;
+};
+
+// `start` are potentials of a problem like this one, to start from. InvalidArgument, with the
+// place, on costs or weights that are not finite, negative weights, sums that differ, nothing to
+// transport, options that cannot be meant. Never NaN: where T's range is not enough, `converged` is
+// false.
+template <class T>
+SinkhornResult<T> sinkhorn(const CostView<T>& cost, const Weights<T>& weights,
+                           const SinkhornOptions& options, const Potentials<T>* start = nullptr);
+
+// W between a measure and itself, by one potential: `cost` is symmetric, g = f. The update is
+// averaged with what was there, which converges in a few iterations (Feydy et al. 2019). No
+// over-relaxation.
+template <class T>
+SinkhornResult<T> sinkhorn_self(const CostView<T>& cost, std::span<const T> weights,
+                                const SinkhornOptions& options);
+
+// Semi-relaxed transport: only the column sums are kept, for given potentials of the rows. Column j
+// of the plan is b_j softmax_i(log a_i + (f_i - C_ij)/regularization), which is transport_plan with
+// f and the g that this returns. No iteration.
+template <class T>
+std::vector<T> column_potentials(const CostView<T>& cost, const Weights<T>& weights,
+                                 std::span<const T> f, double regularization);
+
+// P_ij = a_i b_j exp((f_i + g_j - C_ij)/regularization), row-major into `plan`.
+template <class T>
+void transport_plan(const CostView<T>& cost, const Weights<T>& weights,
+                    const Potentials<T>& potentials, double regularization, T* plan);
+
+}  // namespace obol::transport
