@@ -4,9 +4,9 @@
 //   accountant.compose(SampledGaussian{0.01, 0.8, 2000});   // rate, noise multiplier, count
 //   accountant.epsilon(Delta{1e-5})                         // {.lower = 4.2934, .upper = 4.2934}
 //
-// The guarantee is the upper value; `lower` says how close it is in the case at hand. Over the grid of
-// tests/privacy/sweep_test.cpp (sampling rates from 1e-6, multipliers from 0.05 to 1000, up to 10^8
-// releases, delta from 1e-12) they are within 1e-3, or 0.05 per cent above 100.
+// The guarantee is the upper value; `lower` says how close it is in the case at hand. Over the grid
+// of tests/privacy/sweep_test.cpp (sampling rates from 1e-6, multipliers from 0.05 to 1000, up to
+// 10^8 releases, delta from 1e-12) they are within 1e-3, or 0.05 per cent above 100.
 //
 // Guarantee: losses of dominating pairs (obol/privacy/pld/pair.h) add under adaptive composition
 // (Zhu, Dong and Wang 2022, theorem 10), and delta(epsilon) = E_P[(1 - e^{epsilon - loss})_+]. It
