@@ -4,7 +4,7 @@
 #
 # makes the library obol_data (obol::data for others) and, with tests on, the program data_test
 # whose cases CTest lists under the label `unit`. TORCH gives it LibTorch and the precompiled
-# header.
+# header, and makes its tests one entry of that list: loading LibTorch takes longer than most cases.
 
 if(OBOL_HAS_TORCH)
   add_library(obol_torch INTERFACE)
@@ -32,21 +32,23 @@ function(obol_module name)
   endif()
   set_property(GLOBAL APPEND PROPERTY OBOL_MODULES ${target})
   if(OBOL_HAS_TESTS AND ARG_TESTS)
-    obol_test(${name}_test SOURCES ${ARG_TESTS} LINKS ${target})
     if(ARG_TORCH)
-      obol_use_torch(${name}_test)
+      obol_test(${name}_test TORCH SOURCES ${ARG_TESTS} LINKS ${target})
+    else()
+      obol_test(${name}_test SOURCES ${ARG_TESTS} LINKS ${target})
     endif()
   endif()
 endfunction()
 
 function(obol_use_torch target)
-  target_link_libraries(${target} PUBLIC obol_torch)
+  target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:obol_torch> $<INSTALL_INTERFACE:torch>)
   target_precompile_headers(${target} REUSE_FROM obol_torch_pch)
+  target_compile_options(${target} PRIVATE -fPIC)  # as the header was; programs would have -fPIE
 endfunction()
 
-# A GoogleTest program; LABEL is `unit` unless given.
+# A GoogleTest program; LABEL is `unit` unless given. TORCH as above.
 function(obol_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "LABEL" "SOURCES;LINKS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -57,5 +59,11 @@ function(obol_test name)
   if(NOT OBOL_SANITIZE)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
+  if(ARG_TORCH)
+    obol_use_torch(${name})
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900)
+  else()
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
+  endif()
 endfunction()

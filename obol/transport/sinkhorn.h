@@ -8,7 +8,8 @@
 //   if (!result.converged) std::cerr << result.marginal_error << '\n';
 //
 // The result is exact about what was done: how many iterations, how far the marginals are off, and
-// both values, each computed in double from the potentials.
+// both values. Potentials are double whatever the costs are. Float costs are iterated upon in float
+// as long as its digits suffice, then in double, without a wider copy of them.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,9 @@ namespace obol::transport {
 
 // Of the points on either side; empty: uniform. Zeros are allowed: such a point has no part in the
 // plan, but has a potential. Each side must sum to the same.
-template <class T>
 struct Weights {
-  std::span<const T> a = {};
-  std::span<const T> b = {};
+  std::span<const double> a = {};
+  std::span<const double> b = {};
 };
 
 enum class Stopping {
@@ -47,16 +47,14 @@ struct SinkhornOptions {
       parallel = {};
 };
 
-template <class T>
 struct Potentials {
-  std::vector<T> f;  // [rows]
-  std::vector<T> g;  // [columns]
+  std::vector<double> f;  // [rows]
+  std::vector<double> g;  // [columns]
 };
 
-template <class T>
 struct SinkhornResult {
-  std::vector<T> f;
-  std::vector<T> g;
+  std::vector<double> f;
+  std::vector<double> g;
   double dual = 0;    // <a, f> + <b, g>: W itself once converged
   double primal = 0;  // <C, P>
   double marginal_error = 0;
@@ -69,26 +67,26 @@ struct SinkhornResult {
 // transport, options that cannot be meant. Never NaN: where T's range is not enough, `converged` is
 // false.
 template <class T>
-SinkhornResult<T> sinkhorn(const CostView<T>& cost, const Weights<T>& weights,
-                           const SinkhornOptions& options, const Potentials<T>* start = nullptr);
+SinkhornResult sinkhorn(const CostView<T>& cost, const Weights& weights,
+                        const SinkhornOptions& options, const Potentials* start = nullptr);
 
 // W between a measure and itself, by one potential: `cost` is symmetric, g = f. The update is
 // averaged with what was there, which converges in a few iterations (Feydy et al. 2019). No
 // over-relaxation.
 template <class T>
-SinkhornResult<T> sinkhorn_self(const CostView<T>& cost, std::span<const T> weights,
-                                const SinkhornOptions& options);
+SinkhornResult sinkhorn_self(const CostView<T>& cost, std::span<const double> weights,
+                             const SinkhornOptions& options);
 
 // Semi-relaxed transport: only the column sums are kept, for given potentials of the rows. Column j
 // of the plan is b_j softmax_i(log a_i + (f_i - C_ij)/regularization), which is transport_plan with
 // f and the g that this returns. No iteration.
 template <class T>
-std::vector<T> column_potentials(const CostView<T>& cost, const Weights<T>& weights,
-                                 std::span<const T> f, double regularization);
+std::vector<double> column_potentials(const CostView<T>& cost, const Weights& weights,
+                                      std::span<const double> f, double regularization);
 
 // P_ij = a_i b_j exp((f_i + g_j - C_ij)/regularization), row-major into `plan`.
 template <class T>
-void transport_plan(const CostView<T>& cost, const Weights<T>& weights,
-                    const Potentials<T>& potentials, double regularization, T* plan);
+void transport_plan(const CostView<T>& cost, const Weights& weights, const Potentials& potentials,
+                    double regularization, T* plan);
 
 }  // namespace obol::transport

@@ -50,16 +50,14 @@ reference::Problem random_problem(std::size_t n, std::size_t m, double regulariz
 template <class T>
 struct Typed {
   std::vector<T> cost;
-  std::vector<T> a;
-  std::vector<T> b;
+  std::vector<double> a;
+  std::vector<double> b;
 
   explicit Typed(const reference::Problem& problem)
-      : cost(problem.cost.begin(), problem.cost.end()),
-        a(problem.a.begin(), problem.a.end()),
-        b(problem.b.begin(), problem.b.end()) {}
+      : cost(problem.cost.begin(), problem.cost.end()), a(problem.a), b(problem.b) {}
 
   [[nodiscard]] CostView<T> matrix() const { return {cost, a.size(), b.size()}; }
-  [[nodiscard]] SinkhornResult<T> solve(const SinkhornOptions& options) const {
+  [[nodiscard]] SinkhornResult solve(const SinkhornOptions& options) const {
     return sinkhorn<T>(matrix(), {a, b}, options);
   }
 };
@@ -160,7 +158,7 @@ TEST(Sinkhorn, PointsWithoutWeightTakeNoPartAndHavePotentials) {
 TEST(Sinkhorn, GoesOnWhereItStopped) {
   const Typed<double> problem(random_problem(40, 30, 0.2, 4));
   const auto first = problem.solve({.regularization = 0.2, .tolerance = 1e-8});
-  const Potentials<double> start{first.f, first.g};
+  const Potentials start{first.f, first.g};
   const auto again = sinkhorn<double>(problem.matrix(), {problem.a, problem.b},
                                       {.regularization = 0.2, .tolerance = 1e-8}, &start);
   EXPECT_LE(again.iterations, 1);
@@ -249,7 +247,7 @@ TEST(SelfTransport, NeedsASquareMatrix) {
 TEST(SemiRelaxedTransport, KeepsTheColumnsAndFollowsTheSoftmaxOfTheRows) {
   const Typed<double> problem(random_problem(7, 4, 0.6, 13));
   const std::vector<double> f = {0.1, -0.2, 0.3, 0, 1, -1, 0.5};
-  const Weights<double> weights{problem.a, problem.b};
+  const Weights weights{problem.a, problem.b};
   const auto g = column_potentials<double>(problem.matrix(), weights, f, 0.6);
   std::vector<double> plan(28);
   transport_plan<double>(problem.matrix(), weights, {f, g}, 0.6, plan.data());
@@ -277,7 +275,7 @@ TEST(Sinkhorn, NamesWhatCannotBeMeantAndWhereItStands) {
   std::vector<double> cost(6, 1.0);
   const CostView<double> matrix{cost, 2, 3};
   const SinkhornOptions good{.regularization = 1};
-  const auto solve = [&](const Weights<double>& weights, const SinkhornOptions& options) {
+  const auto solve = [&](const Weights& weights, const SinkhornOptions& options) {
     return message([&] { sinkhorn<double>(matrix, weights, options); });
   };
   EXPECT_NE(solve({}, {.regularization = 0}).find("regularization"), std::string::npos);

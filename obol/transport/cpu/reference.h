@@ -16,8 +16,8 @@
 namespace obol::transport::cpu::reference {
 
 // log sum_j exp(h_j - C_ij / epsilon).
-template <class T>
-double log_sum(const SoftminInput<T>& in, std::size_t i) {
+template <class T, class C>
+double log_sum(const SoftminInput<T, C>& in, std::size_t i) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> t(in.columns);
   for (std::size_t j = 0; j < in.columns; ++j)
@@ -29,22 +29,22 @@ double log_sum(const SoftminInput<T>& in, std::size_t i) {
   return top + static_cast<double>(std::log(sum));
 }
 
-template <class T>
-std::vector<double> softmin(const SoftminInput<T>& in, std::size_t rows) {
+template <class T, class C>
+std::vector<double> softmin(const SoftminInput<T, C>& in, std::size_t rows) {
   std::vector<double> out(rows);
   for (std::size_t i = 0; i < rows; ++i) out[i] = -in.epsilon * log_sum(in, i);
   return out;
 }
 
-template <class T>
-std::vector<double> marginals(const SoftminInput<T>& in, std::size_t rows, const T* f) {
+template <class T, class C>
+std::vector<double> marginals(const SoftminInput<T, C>& in, std::size_t rows, const T* f) {
   std::vector<double> out(rows);
   for (std::size_t i = 0; i < rows; ++i) out[i] = std::exp(f[i] / in.epsilon + log_sum(in, i));
   return out;
 }
 
-template <class T>
-std::vector<double> plan(const PlanInput<T>& in, std::size_t rows) {
+template <class T, class C>
+std::vector<double> plan(const PlanInput<T, C>& in, std::size_t rows) {
   std::vector<double> out(rows * in.columns);
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < in.columns; ++j) {

@@ -46,16 +46,17 @@ constexpr std::size_t kVectorBytes = 64;
 }  // namespace avx512
 #endif
 
-template <class T>
-std::vector<SoftminKernel<T>> kernels_of_this_processor() {
-  std::vector<SoftminKernel<T>> kernels;
+template <class T, class C>
+std::vector<SoftminKernel<T, C>> kernels_of_this_processor() {
+  std::vector<SoftminKernel<T, C>> kernels;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    kernels.push_back({"avx512", avx512::softmin<T>, avx512::plan<T>});
-  if (__builtin_cpu_supports("avx2")) kernels.push_back({"avx2", avx2::softmin<T>, avx2::plan<T>});
+    kernels.push_back({"avx512", avx512::softmin<T, C>, avx512::plan<T, C>});
+  if (__builtin_cpu_supports("avx2"))
+    kernels.push_back({"avx2", avx2::softmin<T, C>, avx2::plan<T, C>});
 #endif
-  kernels.push_back({"portable", portable::softmin<T>, portable::plan<T>});
+  kernels.push_back({"portable", portable::softmin<T, C>, portable::plan<T, C>});
   return kernels;
 }
 
@@ -72,44 +73,50 @@ void check(const Input& in, RowRange rows) {
 
 }  // namespace
 
-template <class T>
-std::span<const SoftminKernel<T>> softmin_kernels() {
-  static const std::vector<SoftminKernel<T>> kKernels = kernels_of_this_processor<T>();
+template <class T, class C>
+std::span<const SoftminKernel<T, C>> softmin_kernels() {
+  static const std::vector<SoftminKernel<T, C>> kKernels = kernels_of_this_processor<T, C>();
   return kKernels;
 }
 
-template <class T>
-void softmin(const SoftminInput<T>& in, RowRange rows, T* out) {
+template <class T, class C>
+void softmin(const SoftminInput<T, C>& in, RowRange rows, T* out) {
   check(in, rows);
-  softmin_kernels<T>().front().softmin(in, rows, nullptr, out, nullptr);
+  softmin_kernels<T, C>().front().softmin(in, rows, nullptr, out, nullptr);
 }
 
-template <class T>
-void softmin_and_marginals(const SoftminInput<T>& in, RowRange rows, const T* f, T* out,
+template <class T, class C>
+void softmin_and_marginals(const SoftminInput<T, C>& in, RowRange rows, const T* f, T* out,
                            T* marginals) {
   check(in, rows);
-  softmin_kernels<T>().front().softmin(in, rows, f, out, marginals);
+  softmin_kernels<T, C>().front().softmin(in, rows, f, out, marginals);
 }
 
-template <class T>
-void plan_rows(const PlanInput<T>& in, RowRange rows, T* plan, std::size_t plan_leading) {
+template <class T, class C>
+void plan_rows(const PlanInput<T, C>& in, RowRange rows, C* plan, std::size_t plan_leading) {
   check(in, rows);
   if (plan_leading < in.columns)
     throw InvalidArgument(
         violation("the distance between rows of the plan", "no less than a row", plan_leading));
-  softmin_kernels<T>().front().plan(in, rows, plan, plan_leading);
+  softmin_kernels<T, C>().front().plan(in, rows, plan, plan_leading);
 }
 
-template std::span<const SoftminKernel<float>> softmin_kernels<float>();
-template void softmin<float>(const SoftminInput<float>&, RowRange, float*);
-template void softmin_and_marginals<float>(const SoftminInput<float>&, RowRange, const float*,
-                                           float*, float*);
-template void plan_rows<float>(const PlanInput<float>&, RowRange, float*, std::size_t);
+template std::span<const SoftminKernel<float, float>> softmin_kernels<float, float>();
+template void softmin(const SoftminInput<float, float>&, RowRange, float*);
+template void softmin_and_marginals(const SoftminInput<float, float>&, RowRange, const float*,
+                                    float*, float*);
+template void plan_rows(const PlanInput<float, float>&, RowRange, float*, std::size_t);
 
-template std::span<const SoftminKernel<double>> softmin_kernels<double>();
-template void softmin<double>(const SoftminInput<double>&, RowRange, double*);
-template void softmin_and_marginals<double>(const SoftminInput<double>&, RowRange, const double*,
-                                            double*, double*);
-template void plan_rows<double>(const PlanInput<double>&, RowRange, double*, std::size_t);
+template std::span<const SoftminKernel<double, double>> softmin_kernels<double, double>();
+template void softmin(const SoftminInput<double, double>&, RowRange, double*);
+template void softmin_and_marginals(const SoftminInput<double, double>&, RowRange, const double*,
+                                    double*, double*);
+template void plan_rows(const PlanInput<double, double>&, RowRange, double*, std::size_t);
+
+template std::span<const SoftminKernel<double, float>> softmin_kernels<double, float>();
+template void softmin(const SoftminInput<double, float>&, RowRange, double*);
+template void softmin_and_marginals(const SoftminInput<double, float>&, RowRange, const double*,
+                                    double*, double*);
+template void plan_rows(const PlanInput<double, float>&, RowRange, float*, std::size_t);
 
 }  // namespace obol::transport::cpu

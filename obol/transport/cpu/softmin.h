@@ -4,7 +4,9 @@
 //   softmin(in, {.begin = 0, .end = n}, f);      // f_i = -eps log sum_j exp(h_j - C_ij / eps)
 //
 // With h_j = log b_j + g_j / eps that is half an iteration. Rows are independent: threads take
-// ranges of them. Each cost is read once and nothing is kept beside it. Float and double.
+// ranges of them. Each cost is read once and nothing is kept beside it. T is the type that
+// computes, float or double; C is that of the costs, which may be float where T is double: costs
+// that are many epsilons large need the digits of h_j - C_ij / eps, not a wider matrix.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +23,18 @@ struct RowRange {
 
 // Finite costs with |C_ij| / epsilon in the range of T. h may be -infinity (no weight), not
 // +infinity. What is not a number stays visible: it makes its rows NaN.
-template <class T>
+template <class T, class C = T>
 struct SoftminInput {
-  const T* cost;        // row-major
+  const C* cost;        // row-major
   std::size_t leading;  // elements from one row to the next
   std::size_t columns;
   const T* h;
   double epsilon;
 };
 
-template <class T>
+template <class T, class C = T>
 struct PlanInput {
-  const T* cost;
+  const C* cost;
   std::size_t leading;
   std::size_t columns;
   const T* f;  // one per row
@@ -43,32 +45,32 @@ struct PlanInput {
 };
 
 // Writes out[i] for i in `rows`; +infinity where no column has weight.
-template <class T>
-void softmin(const SoftminInput<T>& in, RowRange rows, T* out);
+template <class T, class C>
+void softmin(const SoftminInput<T, C>& in, RowRange rows, T* out);
 
 // In the same pass marginals[i] = sum_j exp((f_i - C_ij) / eps + h_j), which is 1 for every row
 // once f solves it. `out` may be `f`.
-template <class T>
-void softmin_and_marginals(const SoftminInput<T>& in, RowRange rows, const T* f, T* out,
+template <class T, class C>
+void softmin_and_marginals(const SoftminInput<T, C>& in, RowRange rows, const T* f, T* out,
                            T* marginals);
 
 // Writes P_ij = a_i exp((f_i + g_j - C_ij) / eps) b_j. Exactly 0 where a weight is, and where the
 // exponential is below the normal numbers; at most some 1e38 (float) or 1e307 times the weights.
-template <class T>
-void plan_rows(const PlanInput<T>& in, RowRange rows, T* plan, std::size_t plan_leading);
+template <class T, class C>
+void plan_rows(const PlanInput<T, C>& in, RowRange rows, C* plan, std::size_t plan_leading);
 
 // One translation of the loops. They differ in speed alone: no product is fused with a sum and sums
 // have one order, so that each gives the same bits.
-template <class T>
+template <class T, class C = T>
 struct SoftminKernel {
   std::string_view name;  // "avx512", "avx2", "portable"
   // `f` and `marginals` may both be null.
-  void (*softmin)(const SoftminInput<T>& in, RowRange rows, const T* f, T* out, T* marginals);
-  void (*plan)(const PlanInput<T>& in, RowRange rows, T* plan, std::size_t plan_leading);
+  void (*softmin)(const SoftminInput<T, C>& in, RowRange rows, const T* f, T* out, T* marginals);
+  void (*plan)(const PlanInput<T, C>& in, RowRange rows, C* plan, std::size_t plan_leading);
 };
 
 // Those this processor can run, the fastest first.
-template <class T>
-std::span<const SoftminKernel<T>> softmin_kernels();
+template <class T, class C = T>
+std::span<const SoftminKernel<T, C>> softmin_kernels();
 
 }  // namespace obol::transport::cpu

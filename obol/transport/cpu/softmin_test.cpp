@@ -228,6 +228,37 @@ TYPED_TEST(Softmin, ReturnsMarginalsThatAreOneAtItsSolution) {
   }
 }
 
+TEST(SoftminInDouble, OfFloatCostsIsThatOfTheSameCostsWidened) {
+  for (const std::size_t columns : {1, 5, 31, 32, 33, 100, 700}) {
+    const Problem<float> narrow(4, columns, 1, 1e3, 1e-3);
+    const std::vector<double> wide(narrow.cost.begin(), narrow.cost.end());
+    const std::vector<double> h = normal_values<double>(columns, 1e5, 3);
+    const std::vector<double> f = normal_values<double>(4, 1e2, 4);
+    const std::vector<double> weights(std::max<std::size_t>(4, columns), 0.25);
+    const std::size_t leading = narrow.leading;
+    for (std::size_t k = 0; k < softmin_kernels<double>().size(); ++k) {
+      const auto& expected = softmin_kernels<double>()[k];
+      const auto& mixed = softmin_kernels<double, float>()[k];
+      std::vector<double> out(4);
+      std::vector<double> mixed_out(4);
+      expected.softmin({wide.data() + 1, leading, columns, h.data(), 1e-3}, {0, 4}, nullptr,
+                       out.data(), nullptr);
+      mixed.softmin({narrow.cost.data() + 1, leading, columns, h.data(), 1e-3}, {0, 4}, nullptr,
+                    mixed_out.data(), nullptr);
+      EXPECT_TRUE(same_bits(out, mixed_out)) << mixed.name << ", " << columns;
+      std::vector<double> plan(4 * columns);
+      std::vector<float> mixed_plan(4 * columns);
+      expected.plan({wide.data() + 1, leading, columns, f.data(), weights.data(), h.data(),
+                     weights.data(), 1e3},
+                    {0, 4}, plan.data(), columns);
+      mixed.plan({narrow.cost.data() + 1, leading, columns, f.data(), weights.data(), h.data(),
+                  weights.data(), 1e3},
+                 {0, 4}, mixed_plan.data(), columns);
+      EXPECT_EQ(mixed_plan, std::vector<float>(plan.begin(), plan.end())) << mixed.name;
+    }
+  }
+}
+
 TYPED_TEST(Softmin, DoesNotDependOnTheRangesOfRows) {
   const Problem<TypeParam> problem(7, 100, 0, 1, 0.1);
   std::vector<TypeParam> out(7, -1);
