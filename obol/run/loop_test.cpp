@@ -25,9 +25,9 @@ const privacy::Budget kBudget{Epsilon{1}, Delta{1e-5}};
 struct Session {
   RunFolder folder;
   privacy::Ledger ledger = privacy::Ledger::open(folder.ledger(), privacy::some_header());
-  privacy::BudgetGuard guard{ledger, kBudget, {.block = 7}};
+  privacy::BudgetGuard guard{ledger, kBudget, {.block = 7, .accounting = kFast}};
   Payment payment{
-      .ledger = ledger, .guard = guard, .terms = {.delta = kBudget.delta}, .budget = {}};
+      .ledger = ledger, .guard = guard, .terms = {.delta = kBudget.delta, .accounting = kFast}};
   std::int64_t releases = 0;
   std::int64_t fails_at = -1;
   Chain method{&guard, [this](std::int64_t step) {
