@@ -1,6 +1,7 @@
 #include "obol/run/checkpoint.h"
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -172,7 +173,8 @@ void Loop::write_samples() {
   if (!samples) return;
   const data::Picture picture = grid(*samples);
   const Path path = folder_.sample(step_);
-  std::filesystem::create_directories(path.parent_path());
+  std::error_code ignored;  // write_png will see
+  std::filesystem::create_directories(path.parent_path(), ignored);
   write_png(picture, path);
   const FileBytes png(path);
   board_.picture(step_, "samples", picture.shape, read_all(png, png.size()));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>

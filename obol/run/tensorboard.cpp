@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -99,11 +100,12 @@ double wall_time() {
 
 // TensorBoard reads what has "tfevents" in its name, in alphabetical order.
 Path next_file(const Path& folder) {
-  fs::create_directories(folder);
+  std::error_code ignored;  // whoever opens the file will see
+  fs::create_directories(folder, ignored);
   const auto seconds = static_cast<std::int64_t>(wall_time());
   for (int i = 0;; ++i) {
     Path path = folder / fmt::format("events.out.tfevents.{:010}.{:04}.obol", seconds, i);
-    if (!fs::exists(path)) return path;
+    if (!fs::exists(path, ignored)) return path;
   }
 }
 

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <iostream>
 #include <numeric>
+#include <optional>
+#include <stdexcept>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
