@@ -160,6 +160,7 @@ void RunFolder::remove_samples_after(std::int64_t step) const {
 }
 
 void Disclosures::record(std::string_view reason) {
+  if (recorded_.contains(reason)) return;
   const nlohmann::ordered_json line = {
       {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
       {"reason", reason}};
@@ -169,6 +170,7 @@ void Disclosures::record(std::string_view reason) {
   file.append(text);
   file.synchronise();
   synchronise_folder(path_.parent_path());
+  recorded_.emplace(reason);
 }
 
 std::vector<std::string> read_disclosures(const RunFolder& folder) {

@@ -12,8 +12,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,7 +74,8 @@ class RunFolder {
   std::shared_ptr<void> lock_;  // held as long as this is
 };
 
-// Keeps the reasons in disclosures.jsonl, on disk before the value is looked at.
+// Keeps the reasons in disclosures.jsonl, on disk before the value is looked at; what one object was
+// told before, it does not write again.
 class Disclosures final : public DisclosureLog {
  public:
   explicit Disclosures(const RunFolder& folder) : path_(folder.disclosures()) {}
@@ -80,6 +83,7 @@ class Disclosures final : public DisclosureLog {
 
  private:
   Path path_;
+  std::set<std::string, std::less<>> recorded_;
 };
 
 // The reasons, each once, in order of first appearance; none where nothing was disclosed.
