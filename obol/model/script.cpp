@@ -154,7 +154,7 @@ std::shared_ptr<Generator> generator_of(const torch::jit::Module& script, const 
 
 }  // namespace
 
-void save_generator(const Generator& generator, const Path& path) {
+std::string script_bytes(const Generator& generator) {
   torch::jit::Module script =
       skeleton_of(generator, "Generator", std::make_shared<torch::jit::CompilationUnit>());
   GeneratorOptions options = generator.options();
@@ -170,7 +170,11 @@ void save_generator(const Generator& generator, const Path& path) {
   script.eval();
   std::ostringstream bytes;
   script.save(bytes);
-  write_file(path, bytes.str());
+  return bytes.str();
+}
+
+void save_generator(const Generator& generator, const Path& path) {
+  write_file(path, script_bytes(generator));
 }
 
 std::shared_ptr<Generator> load_generator(const Path& path) {

@@ -11,12 +11,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "obol/base/file.h"
 #include "obol/model/generator.h"
 
 namespace obol::model {
 
+// The bytes of such a file.
+std::string script_bytes(const Generator& generator);
 void save_generator(const Generator& generator, const Path& path);
 
 // A file may come from anywhere: nothing in it is run, only its options and tensors are taken.
