@@ -149,12 +149,13 @@ class Labels(Transport):
 
     def test_weigh_as_one_hot_coordinates(self):
         differ = self.lx[:, None] != self.ly
-        for weight, options in ((15, []), (0.5, ["--label-weight", 0.5])):
-            for name, penalty in (("l2sq", 2 * weight**2), ("l1", 2 * weight)):
-                cost = (l2sq if name == "l2sq" else l1)(self.x, self.y) + penalty * differ
-                answer = self.solve("--cost", name, "--regularization", 3, "--tolerance", "1e-12",
-                                    *self.files, *options)
-                self.assertAlmostEqual(answer["value"] / sinkhorn(cost, 3.0)[0], 1, delta=1e-8)
+        for name, ground, penalty, options in (("l2sq", l2sq, 2 * 15**2, []),
+                                               ("l2sq", l2sq, 0.5, ["--label-weight", 0.5]),
+                                               ("l1", l1, 1, ["--label-weight", 0.5])):
+            cost = ground(self.x, self.y) + penalty * differ
+            answer = self.solve("--cost", name, "--regularization", 3, "--tolerance", "1e-12",
+                                *self.files, *options)
+            self.assertAlmostEqual(answer["value"] / sinkhorn(cost, 3.0)[0], 1, delta=1e-8)
 
     def test_of_infinite_weight_separate_classes(self):
         answer = self.solve("--regularization", 3, *self.files, "--label-weight", "inf", "--plan", "p.npy",
