@@ -21,5 +21,6 @@ void add_completion(CLI::App& root, Action& action);
 void add_data(CLI::App& root, Action& action);
 void add_doctor(CLI::App& root, Action& action);
 void add_recipes(CLI::App& root, Action& action);
+void add_transport(CLI::App& root, Action& action);
 
 }  // namespace obol::cli

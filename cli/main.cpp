@@ -64,6 +64,7 @@ ExitCode run(int argc, char** argv) {
   add_account(app, action);
   add_calibrate(app, action);
   add_certify(app, action);
+  add_transport(app, action);
   add_doctor(app, action);
   add_completion(app, action);
   app.footer(kFooter);  // after the subcommands, which would inherit it

@@ -26,11 +26,44 @@ struct TensorFacts {
   std::string gpu_problem;  // why no GPU can be used, if one was looked for
 };
 
+// obol transport. Paths may be empty where optional.
+struct TransportRequest {
+  std::string x;  // .npy files
+  std::string y;
+  std::string labels_x;
+  std::string labels_y;
+  std::string plan;  // to write
+  std::string cost;
+  std::string device;
+  double regularization = 0;
+  double label_weight = 0;
+  double tolerance = 0;
+  std::int64_t max_iterations = 0;
+  bool debiased = false;
+  bool exact = false;
+  bool annealed = false;
+};
+
+struct TransportAnswer {
+  std::int64_t n = 0;
+  std::int64_t m = 0;
+  std::int64_t coordinates = 0;
+  std::string precision;  // float32 or float64
+  std::string cost;
+  double value = 0;
+  double dual = 0;
+  double marginal_error = 0;
+  std::int64_t iterations = 0;
+  bool converged = false;
+  double seconds = 0;  // without files
+};
+
 // What the shared object offers. Built together with the program, so the types agree; `version`
 // is checked all the same.
 struct TensorPart {
   const char* version;
   TensorFacts (*facts)();
+  TransportAnswer (*transport)(const TransportRequest& request);
 };
 
 // The symbol that the shared object exports: const TensorPart* obol_tensor_part().

@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include "cli/tensor/gpu.h"
+#include "cli/tensor/transport.h"
 #include "cli/tensor_part.h"
 #include "obol/base/version.h"
 
@@ -75,7 +76,7 @@ TensorFacts facts() {
 }
 
 const TensorPart* start() {
-  static const TensorPart kPart{.version = version(), .facts = facts};
+  static const TensorPart kPart{.version = version(), .facts = facts, .transport = run_transport};
   use_all_cores();
   return &kPart;
 }

@@ -1,4 +1,5 @@
-"""The exact solvers against SciPy's linear_sum_assignment and linprog, and POT's ot.emd."""
+"""The solvers against others: exact ones against SciPy's linear_sum_assignment and linprog and POT's
+ot.emd, the entropic one against POT's ot.sinkhorn."""
 import os
 import pathlib
 import subprocess
@@ -98,6 +99,67 @@ class Exact(unittest.TestCase):
         cost = squared_distances(self.random, 60, 50, 3)
         plan = self.check(cost, a, b, (ot.emd(a, b, cost) * cost).sum())
         np.testing.assert_allclose(plan, ot.emd(a, b, cost), atol=1e-12)
+
+
+PROBLEMS = 400
+
+
+@unittest.skipIf(np is None, "needs NumPy and SciPy (python3-scipy)")
+@unittest.skipIf(ot is None, "needs POT (python3-pot)")
+class Entropic(unittest.TestCase):
+    GROUND = {
+        "l2sq": lambda differences: (differences ** 2).sum(-1),
+        "l1": lambda differences: abs(differences).sum(-1),
+        "mixture": lambda differences: (differences ** 2 + 0.3 * abs(differences)).sum(-1),
+        "lp": lambda differences: (abs(differences) ** 1.5).sum(-1),
+    }
+
+    def weights(self, random, n):
+        """Uniform half of the time."""
+        drawn = random.dirichlet(np.full(n, 3.0)) + 1e-4 / n
+        return np.full(n, 1 / n) if random.integers(2) else drawn / drawn.sum()
+
+    def problem(self, random):
+        n, m = random.integers(1, 48, 2)
+        d = int(10 ** random.uniform(0, 2.5))
+        ground = random.choice(list(self.GROUND))
+        x, y = random.normal(size=(n, d)), random.normal(0.5, 1.5, size=(m, d))
+        cost = self.GROUND[ground](x[:, None] - y[None])
+        return ground, cost, self.weights(random, n), self.weights(random, m)
+
+    def check(self, cost, a, b, regularization):
+        """The largest relative differences of value, plan and potentials."""
+        value, dual, converged, plan, f, g = solve(cost, a, b, f"entropic {regularization!r} 1e-11")
+        self.assertTrue(converged)
+        expected, log = ot.sinkhorn(a, b, cost, regularization, method="sinkhorn_log", stopThr=1e-13,
+                                    numItermax=1_000_000, log=True)
+        # POT penalises the negative entropy, which only adds a constant to KL(P || a x b).
+        their_f = regularization * (log["log_u"] - np.log(a))
+        their_g = regularization * (log["log_v"] - np.log(b))
+        shift = (their_f - f).mean()
+        scale = abs(cost).max()
+        divergence = (expected * np.log(expected / np.outer(a, b), where=expected > 0,
+                                        out=np.zeros_like(expected))).sum()
+        their_value = (expected * cost).sum()
+        their_dual = their_value + regularization * divergence
+        return {"value": abs(value - their_value) / their_value,
+                "dual": abs(dual - their_dual) / abs(their_dual),
+                "plan": abs(plan - expected).max() / expected.max(),
+                "f": abs(f + shift - their_f).max() / scale,
+                "g": abs(g - shift - their_g).max() / scale}
+
+    def test_agrees_with_pot_to_1e_6_on_many_random_problems(self):
+        random = np.random.default_rng(11)
+        worst = {}
+        for index in range(PROBLEMS):
+            ground, cost, a, b = self.problem(random)
+            regularization = float(cost.mean() * 10 ** random.uniform(-1.8, 0.7))
+            for name, error in self.check(cost, a, b, regularization).items():
+                self.assertLess(error, 1e-6, f"{name} of problem {index}: {cost.shape}, {ground}, "
+                                             f"regularization {regularization}")
+                worst[name] = max(worst.get(name, 0), error)
+        print(f"{PROBLEMS} entropic problems agree with POT; largest relative differences: " +
+              ", ".join(f"{name} {error:.1e}" for name, error in worst.items()))
 
 
 if __name__ == "__main__":

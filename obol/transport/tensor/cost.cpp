@@ -142,11 +142,30 @@ void finish_squared(const cpu::PairwiseInput<T>& in, const T* norms_x, const T* 
                 });
 }
 
+// Products and norms of centred points, by tiles: their copies stay small beside the matrix.
+Tensor products_and_norms(const Tensor& x, const Tensor& y, Tensor& norms_x, Tensor& norms_y) {
+  constexpr std::int64_t kTile = 1024;
+  Tensor products = torch::empty({x.size(0), y.size(0)}, x.options());
+  norms_x = torch::empty({x.size(0)}, x.options());
+  norms_y = torch::empty({y.size(0)}, x.options());
+  const Tensor centre = (x.mean(0) + y.mean(0)) / 2;
+  for (std::int64_t i = 0; i < x.size(0); i += kTile) {
+    const Tensor rows = x.slice(0, i, i + kTile) - centre;
+    norms_x.slice(0, i, i + kTile).copy_(rows.square().sum(1));
+    for (std::int64_t j = 0; j < y.size(0); j += kTile) {
+      const Tensor columns = y.slice(0, j, j + kTile) - centre;
+      if (i == 0) norms_y.slice(0, j, j + kTile).copy_(columns.square().sum(1));
+      Tensor tile = products.slice(0, i, i + kTile).slice(1, j, j + kTile);
+      torch::mm_out(tile, rows, columns.t());
+    }
+  }
+  return products;
+}
+
 Tensor squared_costs(const Tensor& x, const Tensor& y, const Cost& cost) {
-  const Centred centred(x, y);
-  Tensor matrix = torch::mm(centred.x, centred.y.t());
-  const Tensor norms_x = centred.x.square().sum(1);
-  const Tensor norms_y = centred.y.square().sum(1);
+  Tensor norms_x;
+  Tensor norms_y;
+  Tensor matrix = products_and_norms(x, y, norms_x, norms_y);
   with_type(x, [&](auto type) {
     using T = decltype(type);
     finish_squared<T>(input_of<T>(x, y, cost), norms_x.data_ptr<T>(), norms_y.data_ptr<T>(),

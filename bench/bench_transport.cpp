@@ -1,0 +1,218 @@
+// bench_transport: optimal transport from points on, as JSON.
+//
+//   bench_transport points X.npy Y.npy REGULARIZATION ITERATIONS float|double   to value and plan
+//   bench_transport mixture            the cost with its gradient, and the same by autograd
+//   bench_transport memory             the peak of a large problem, in units of its cost matrix
+//   bench_transport growth PLOT.svg    seconds over the number of points
+//
+// One measurement of memory a process, so that the peak is its own.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "obol/base/file.h"
+#include "obol/base/plot.h"
+#include "obol/data/npy.h"
+#include "obol/transport/tensor/cost.h"
+#include "obol/transport/tensor/problem.h"
+
+namespace {
+
+namespace transport = obol::transport;
+using torch::Tensor;
+
+// The median of at least `least` runs, more if they are short, after one that does not count.
+double seconds_of(const std::function<void()>& work, std::size_t least = 3) {
+  constexpr double kEnough = 0.5;
+  constexpr std::size_t kMost = 1000;
+  work();
+  std::vector<double> times;
+  double sum = 0;
+  while (times.size() < least || (sum < kEnough && times.size() < kMost)) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    times.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    sum += times.back();
+  }
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                   times.end());
+  return times[times.size() / 2];
+}
+
+// So many iterations, whatever the error.
+transport::SinkhornOptions exactly(std::int64_t iterations, double regularization) {
+  return {.regularization = regularization, .tolerance = 0, .max_iterations = iterations};
+}
+
+Tensor read(const std::string& path, torch::ScalarType type) {
+  const obol::FileBytes file(path);
+  const auto stream = obol::data::open_stream(file, {});
+  const auto header = obol::data::read_npy_header(*stream);
+  auto values = obol::data::read_npy_values<double>(*stream, header, {});
+  const std::vector<std::int64_t> shape(header.shape.begin(), header.shape.end());
+  return torch::from_blob(values.data(), shape, torch::kDouble).to(type, false, true);
+}
+
+void points(const std::vector<std::string>& words) {
+  const auto type = words.at(4) == "float" ? torch::kFloat : torch::kDouble;
+  const transport::Problem problem{.x = read(words.at(0), type), .y = read(words.at(1), type)};
+  const auto options = exactly(std::stoll(words.at(3)), std::stod(words.at(2)));
+  transport::Solution solution;
+  Tensor plan;
+  const double seconds = seconds_of([&] {
+    solution = sinkhorn(problem, options);
+    plan = transport_plan(problem, solution);
+  });
+  std::cout << fmt::format(
+      R"({{"seconds": {}, "value": {}, "iterations": {}, "mass": {}, "threads": {}}})"
+      "\n",
+      seconds, solution.primal, solution.iterations, plan.sum().item<double>(),
+      at::get_num_threads());
+}
+
+void mixture() {
+  constexpr std::int64_t kN = 50;
+  constexpr std::int64_t kM = 52;
+  constexpr std::int64_t kDimension = 794;
+  constexpr double kMixing = 0.5;
+  const transport::Cost cost{.kind = transport::CostKind::kMixture, .mixing = kMixing};
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    torch::manual_seed(1);
+    const Tensor x = torch::randn({kN, kDimension}, type);
+    const Tensor y = torch::randn({kM, kDimension}, type);
+    const Tensor plan = torch::rand({kN, kM}, type);
+    Tensor gradient;
+    const double ours = seconds_of([&] {
+      const Tensor costs = cost_matrix(x, y, cost);
+      gradient = cost_gradient(x, y, plan, cost);
+    });
+    const Tensor leaf = x.clone().requires_grad_();
+    const double eager = seconds_of([&] {
+      leaf.mutable_grad() = Tensor();
+      const Tensor differences = leaf.unsqueeze(1) - y.unsqueeze(0);
+      const Tensor costs = (differences.square() + kMixing * differences.abs()).sum(2);
+      (costs * plan).sum().backward();
+    });
+    const double error = (gradient - leaf.grad()).abs().max().item<double>() /
+                         leaf.grad().abs().max().item<double>();
+    std::cout << fmt::format(
+        R"({{"type": "{}", "microseconds": {:.1f}, "eager_microseconds": {:.1f}, "difference": {:.1e}}})"
+        "\n",
+        type == torch::kFloat ? "float" : "double", ours * 1e6, eager * 1e6, error);
+  }
+}
+
+double status_bytes(std::string_view key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(key)) return std::stod(line.substr(key.size() + 1)) * 1024;
+  return 0;
+}
+
+void memory() {
+  constexpr std::int64_t kPoints = 5000;
+  constexpr std::int64_t kDimension = 784;
+  constexpr std::int64_t kIterations = 5;
+  constexpr double kRegularization = 20;
+  const transport::Problem problem{.x = torch::randn({kPoints, kDimension}),
+                                   .y = torch::randn({kPoints, kDimension})};
+  const double before = status_bytes("VmRSS");
+  const transport::Solution solution = sinkhorn(problem, exactly(kIterations, kRegularization));
+  const double solved = status_bytes("VmHWM") - before;
+  const Tensor plan = transport_plan(problem, solution);
+  const double planned = status_bytes("VmHWM") - before;
+  const double matrix = static_cast<double>(plan.numel()) * static_cast<double>(sizeof(float));
+  std::cout << fmt::format(
+      R"({{"points": {}, "matrix_megabytes": {:.0f}, "solving": {:.3f}, "with_plan": {:.3f}}})"
+      "\n",
+      kPoints, matrix / 1e6, solved / matrix, planned / matrix);
+}
+
+// The slope of a line through the points, by least squares.
+double slope(const std::vector<std::pair<double, double>>& points) {
+  double x = 0;
+  double y = 0;
+  for (const auto& [px, py] : points) {
+    x += px / static_cast<double>(points.size());
+    y += py / static_cast<double>(points.size());
+  }
+  double xy = 0;
+  double xx = 0;
+  for (const auto& [px, py] : points) {
+    xy += (px - x) * (py - y);
+    xx += (px - x) * (px - x);
+  }
+  return xy / xx;
+}
+
+void growth(const std::vector<std::string>& words) {
+  constexpr std::int64_t kLeast = 32;
+  constexpr std::int64_t kMost = 8192;
+  constexpr std::int64_t kDimension = 64;
+  constexpr std::int64_t kIterations = 20;
+  constexpr double kRegularization = 5;
+  std::vector<std::pair<double, double>> logs;
+  std::string rows;
+  for (std::int64_t n = kLeast; n <= kMost; n *= 2) {
+    torch::manual_seed(1);
+    const transport::Problem problem{.x = torch::randn({n, kDimension}),
+                                     .y = torch::randn({n, kDimension}) + 1};
+    const auto options = exactly(kIterations, kRegularization);
+    const double seconds = seconds_of([&] { sinkhorn(problem, options); });
+    logs.emplace_back(std::log10(static_cast<double>(n)), std::log10(seconds));
+    rows += fmt::format("{}[{}, {}]", rows.empty() ? "" : ", ", n, seconds);
+  }
+  const double exponent =
+      slope({logs.begin() + static_cast<std::ptrdiff_t>(logs.size() / 2), logs.end()});
+  obol::write_file(
+      words.at(0),
+      obol::plot_svg(
+          {.title = "Seconds of 20 iterations over points on each side",
+           .x_label = "log10 of points",
+           .y_label = "log10 of seconds",
+           .lines = {{fmt::format("measured: slope {:.2f} in the upper half", exponent), logs}}}));
+  std::cout << fmt::format(R"({{"exponent": {:.3f}, "seconds": [{}]}})"
+                           "\n",
+                           exponent, rows);
+}
+
+int run(const std::vector<std::string>& words) {
+  const std::string what = words.empty() ? "" : words[0];
+  const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
+  if (what == "points" && rest.size() == 5)
+    points(rest);
+  else if (what == "mixture")
+    mixture();
+  else if (what == "memory")
+    memory();
+  else if (what == "growth" && rest.size() == 1)
+    growth(rest);
+  else
+    return 2;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const int code = run({argv + 1, argv + argc});
+    if (code != 0) std::cerr << "usage: bench_transport points|mixture|memory|growth ...\n";
+    return code;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
