@@ -108,7 +108,7 @@ void measure_generator(const Table& table, std::int64_t width, std::int64_t imag
 
 // 24 MFLOP an image, both ways.
 void measure_classifier(const Table& table) {
-  constexpr std::int64_t kImages = 500;
+  constexpr std::int64_t kImages = 100;
   auto cnn = model::make_classifier("cnn", {1, 28, 28}, 10);
   torch::optim::Adam adam(cnn->parameters(), torch::optim::AdamOptions(1e-3));
   const Tensor images = torch::rand({kImages, 1, 28, 28});

@@ -17,6 +17,9 @@ namespace {
 using torch::Tensor;
 
 constexpr std::int64_t kBatch = 500;
+// A batch is passed in parts: the tensors of a part stay in memory that malloc reuses, those of a
+// whole batch are handed back to the system and faulted in anew each time.
+constexpr std::int64_t kPart = 100;
 constexpr double kLearningRate = 1e-3;
 constexpr std::int64_t kHeldOut = 10;     // one in so many
 constexpr std::int64_t kIterations = 10;  // of L-BFGS: what counts as an epoch
@@ -81,24 +84,30 @@ class Trainer {
   void epoch() {
     classifier_.train();
     if (lbfgs_)
-      lbfgs_->step([&] { return loss(*lbfgs_, data_); });
+      lbfgs_->step([&] {
+        lbfgs_->zero_grad();
+        return add_loss(data_, data_.labels.size(0));
+      });
     else
       pass_by_adam();
   }
 
  private:
-  // With its gradient.
-  Tensor loss(torch::optim::Optimizer& optimizer, const LabelledImages& batch) {
-    optimizer.zero_grad();
-    Tensor value = at::cross_entropy_loss(classifier_.forward(batch.images), batch.labels);
-    value.backward();
-    return value;
+  // The share of some images in the mean loss of `total`, and of its gradient.
+  Tensor add_loss(const LabelledImages& images, std::int64_t total) {
+    const Tensor logits = classifier_.forward(images.images);
+    Tensor sum = at::cross_entropy_loss(logits, images.labels, {}, at::Reduction::Sum) /
+                 static_cast<double>(total);
+    sum.backward();
+    return sum.detach();
   }
 
   void pass_by_adam() {
     const Tensor order = torch::randperm(data_.labels.size(0), data_.labels.options());
-    for (const Tensor& rows : order.split(kBatch)) {
-      loss(*adam_, rows_of(data_, rows));
+    for (const Tensor& batch : order.split(kBatch)) {
+      adam_->zero_grad();
+      for (const Tensor& part : batch.split(batch.is_cpu() ? kPart : kBatch))
+        add_loss(rows_of(data_, part), batch.size(0));
       adam_->step();
     }
   }
