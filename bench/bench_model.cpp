@@ -106,6 +106,15 @@ void measure_generator(const Table& table, std::int64_t width, std::int64_t imag
   table.add(name + ", evaluation", flops, [&] { generator->forward(z, labels); });
 }
 
+void measure_sampling(const Table& table) {
+  constexpr std::int64_t kImages = 600;
+  auto generator = model::make_generator({}, {1, 28, 28}, 10);
+  const Tensor labels = torch::arange(kImages, at::kLong).remainder(10);
+  obol::SeededBits bits(1);
+  table.add("dcgan of width 64, a sample of 600: 1/100 of 60,000", flops_of(64, kImages),
+            [&] { model::sample(*generator, labels, bits); });
+}
+
 // 24 MFLOP an image, both ways.
 void measure_classifier(const Table& table) {
   constexpr std::int64_t kImages = 100;
@@ -135,6 +144,7 @@ int main(int argc, char** argv) {
   measure_generator(table, 64, 70);
   measure_generator(table, 32, 200);
   measure_generator(table, 64, 500);
+  measure_sampling(table);
   measure_classifier(table);
   return 0;
 }
