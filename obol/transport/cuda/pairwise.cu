@@ -1,0 +1,378 @@
+#include <algorithm>
+
+#include "obol/transport/cuda/error.h"
+#include "obol/transport/cuda/math.cuh"
+#include "obol/transport/cuda/pairwise.h"
+
+namespace obol::transport::cuda {
+namespace {
+
+// One launch's problems, as a kernel argument.
+template <class T>
+struct CostBatch {
+  CostProblem<T> problems[kMostAtOnce];
+  std::int64_t dimension;
+  T mixing;
+  T label_penalty;
+};
+
+__device__ std::int64_t label(const Labels& labels, std::int64_t i) {
+  i += labels.offset;
+  if (labels.period > 0) i %= labels.period;
+  return labels.wide != nullptr ? labels.wide[i] : labels.narrow[i];
+}
+
+__device__ bool has_labels(const Labels& labels) {
+  return labels.wide != nullptr || labels.narrow != nullptr;
+}
+
+template <class T>
+__device__ void store(const CostProblem<T>& p, T label_penalty, std::int64_t i, std::int64_t j,
+                      T cost) {
+  if (i >= p.x.count || j >= p.y.count) return;
+  if (has_labels(p.x.labels) && label(p.x.labels, i) != label(p.y.labels, j)) cost += label_penalty;
+  p.cost[i * p.leading + j] = cost;
+}
+
+template <GroundCost kKind, class T>
+__device__ T add_term(T sum, T difference, T mixing) {
+  const T size = fabs(difference);
+  if (kKind == GroundCost::kAbsolute) return sum + size;
+  if (kKind == GroundCost::kSquared) return fma(difference, difference, sum);
+  return fma(size, size + mixing, sum);
+}
+
+constexpr int kWarpsPerBlock = 4;
+constexpr int kPatch = 4;  // a warp's pairs are a patch of 4 x 4
+
+// For few pairs: a warp per patch, its lanes along the dimensions, so that many warps have work.
+template <GroundCost kKind, class T>
+__global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
+    cost_by_warps(const __grid_constant__ CostBatch<T> batch) {
+  const CostProblem<T>& p = batch.problems[blockIdx.y];
+  const int lane = threadIdx.x % kWarp;
+  const std::int64_t patch = std::int64_t{blockIdx.x} * kWarpsPerBlock + threadIdx.x / kWarp;
+  const std::int64_t patches_across = (p.y.count + kPatch - 1) / kPatch;
+  const std::int64_t i0 = patch / patches_across * kPatch;
+  const std::int64_t j0 = patch % patches_across * kPatch;
+  if (i0 >= p.x.count) return;
+  // Rows beyond the end repeat the last one, and are not stored.
+  const T* x[kPatch];
+  const T* y[kPatch];
+#pragma unroll
+  for (int e = 0; e < kPatch; ++e) {
+    x[e] = p.x.data + min(i0 + e, p.x.count - 1) * p.x.leading;
+    y[e] = p.y.data + min(j0 + e, p.y.count - 1) * p.y.leading;
+  }
+  T sums[kPatch * kPatch] = {};
+#pragma unroll 4
+  for (std::int64_t k = lane; k < batch.dimension; k += kWarp) {
+    T left[kPatch];
+    T right[kPatch];
+#pragma unroll
+    for (int e = 0; e < kPatch; ++e) {
+      left[e] = x[e][k];
+      right[e] = y[e][k];
+    }
+#pragma unroll
+    for (int e = 0; e < kPatch * kPatch; ++e)
+      sums[e] = add_term<kKind>(sums[e], left[e / kPatch] - right[e % kPatch], batch.mixing);
+  }
+  const T sum = sum_of_lane_pair(sums);
+  const int mine = lane / 2;
+  if (lane % 2 == 0) store(p, batch.label_penalty, i0 + mine / kPatch, j0 + mine % kPatch, sum);
+}
+
+// For many pairs: a block per tile, as a matrix product would, 16 x 16 threads of kEdge x kEdge
+// pairs each.
+template <class T>
+struct Tile {
+  static constexpr int kEdge = sizeof(T) == 4 ? 8 : 4;
+  static constexpr int kSide = 16 * kEdge;
+  static constexpr int kThreads = 256;
+  static constexpr int kDepth = 16;
+  static constexpr int kLeading = kSide + 4;  // so that transposed stores meet fewer banks twice
+
+  T x[kDepth][kLeading];
+  T y[kDepth][kLeading];
+
+  // Which row of the tile is a thread's e-th: groups of four, for loads of 16 bytes.
+  static __device__ int place(int thread, int e) { return thread * 4 + e % 4 + e / 4 * 64; }
+};
+
+template <class T>
+__device__ void fetch(const Points<T>& points, std::int64_t first, std::int64_t k0,
+                      std::int64_t dimension, T* out) {
+  const std::int64_t k = k0 + threadIdx.x % Tile<T>::kDepth;
+#pragma unroll
+  for (int e = 0; e < Tile<T>::kEdge; ++e) {
+    const std::int64_t i = first + threadIdx.x / Tile<T>::kDepth + e * 16;
+    out[e] = k < dimension ? points.data[min(i, points.count - 1) * points.leading + k] : T{0};
+  }
+}
+
+template <class T>
+__device__ void put(const T* values, T (*tile)[Tile<T>::kLeading]) {
+#pragma unroll
+  for (int e = 0; e < Tile<T>::kEdge; ++e)
+    tile[threadIdx.x % Tile<T>::kDepth][threadIdx.x / Tile<T>::kDepth + e * 16] = values[e];
+}
+
+template <GroundCost kKind, class T>
+__global__ void __launch_bounds__(256, 2)
+    cost_by_tiles(const __grid_constant__ CostBatch<T> batch) {
+  constexpr int kEdge = Tile<T>::kEdge;
+  __shared__ __align__(16) Tile<T> tile;
+  const CostProblem<T>& p = batch.problems[blockIdx.z];
+  const std::int64_t i0 = std::int64_t{blockIdx.y} * Tile<T>::kSide;
+  const std::int64_t j0 = std::int64_t{blockIdx.x} * Tile<T>::kSide;
+  if (i0 >= p.x.count || j0 >= p.y.count) return;
+  const int down = threadIdx.x / 16;
+  const int across = threadIdx.x % 16;
+  T sums[kEdge][kEdge] = {};
+  T next_x[kEdge];
+  T next_y[kEdge];
+  fetch(p.x, i0, 0, batch.dimension, next_x);
+  fetch(p.y, j0, 0, batch.dimension, next_y);
+  for (std::int64_t k0 = 0; k0 < batch.dimension; k0 += Tile<T>::kDepth) {
+    put(next_x, tile.x);
+    put(next_y, tile.y);
+    __syncthreads();
+    if (k0 + Tile<T>::kDepth < batch.dimension) {
+      fetch(p.x, i0, k0 + Tile<T>::kDepth, batch.dimension, next_x);
+      fetch(p.y, j0, k0 + Tile<T>::kDepth, batch.dimension, next_y);
+    }
+#pragma unroll 4
+    for (int k = 0; k < Tile<T>::kDepth; ++k) {
+      T left[kEdge];
+      T right[kEdge];
+#pragma unroll
+      for (int e = 0; e < kEdge; e += 4) {
+        load_four(&tile.x[k][Tile<T>::place(down, e)], left + e);
+        load_four(&tile.y[k][Tile<T>::place(across, e)], right + e);
+      }
+#pragma unroll
+      for (int r = 0; r < kEdge; ++r)
+#pragma unroll
+        for (int c = 0; c < kEdge; ++c)
+          sums[r][c] = add_term<kKind>(sums[r][c], left[r] - right[c], batch.mixing);
+    }
+    __syncthreads();
+  }
+#pragma unroll
+  for (int r = 0; r < kEdge; ++r)
+#pragma unroll
+    for (int c = 0; c < kEdge; ++c)
+      store(p, batch.label_penalty, i0 + Tile<T>::place(down, r), j0 + Tile<T>::place(across, c),
+            sums[r][c]);
+}
+
+std::int64_t parts(std::int64_t total, std::int64_t part) { return (total + part - 1) / part; }
+
+template <GroundCost kKind, class T>
+void launch_cost(const CostBatch<T>& batch, int count, cudaStream_t stream) {
+  std::int64_t most_patches = 0;
+  std::int64_t tiles = 0;
+  std::int64_t most_down = 0;
+  std::int64_t most_across = 0;
+  for (const CostProblem<T>* p = batch.problems; p != batch.problems + count; ++p) {
+    most_patches = std::max(most_patches, parts(p->x.count, kPatch) * parts(p->y.count, kPatch));
+    most_down = std::max(most_down, parts(p->x.count, Tile<T>::kSide));
+    most_across = std::max(most_across, parts(p->y.count, Tile<T>::kSide));
+    tiles += parts(p->x.count, Tile<T>::kSide) * parts(p->y.count, Tile<T>::kSide);
+  }
+  if (most_patches == 0) return;
+  constexpr std::int64_t kTilesThatFillTheChip = 64;
+  if (tiles < kTilesThatFillTheChip) {
+    const dim3 grid(static_cast<unsigned>(parts(most_patches, kWarpsPerBlock)),
+                    static_cast<unsigned>(count));
+    cost_by_warps<kKind, T><<<grid, kWarpsPerBlock * kWarp, 0, stream>>>(batch);
+  } else {
+    const dim3 grid(static_cast<unsigned>(most_across), static_cast<unsigned>(most_down),
+                    static_cast<unsigned>(count));
+    cost_by_tiles<kKind, T><<<grid, Tile<T>::kThreads, 0, stream>>>(batch);
+  }
+  check(cudaGetLastError(), "pairwise_cost");
+}
+
+// sum over terms and j of P_ij slope(x_ik - y_jk): a thread per coordinate k, kRows rows of x each.
+template <class T>
+struct GradientBatch {
+  GradientTerm<T> terms[kMostAtOnce];
+  int count;
+  Points<T> x;
+  std::int64_t dimension;
+  T twice_squared;  // factors of the difference and of its sign
+  T absolute;
+  bool adds;
+  T* gradient;
+  std::int64_t leading;
+  double* value;
+};
+
+constexpr int kGradientThreads = 128;
+constexpr int kChunk = 64;  // columns of the plan in shared memory at a time
+
+template <class T>
+__device__ T log_weight(const T* logs, std::int64_t i, std::int64_t count) {
+  return logs != nullptr ? logs[i] : -log(static_cast<T>(count));
+}
+
+// Rows [i0, i0 + kRows) of x, columns [j0, j0 + kChunk) of the term, scaled; 0 beyond either.
+template <int kRows, class T>
+__device__ void form_plan(const GradientTerm<T>& term, std::int64_t i0, std::int64_t j0,
+                          T (*plan)[kRows]) {
+  const T inverse = static_cast<T>(1 / term.regularization);
+  for (int e = threadIdx.x; e < kRows * kChunk; e += kGradientThreads) {
+    const std::int64_t i = i0 + e / kChunk - term.first;
+    const std::int64_t j = j0 + e % kChunk;
+    T mass = 0;
+    if (i >= 0 && i < term.rows && j < term.y.count) {
+      const T gap =
+          (term.g[j] - term.cost[i * term.row_stride + j * term.column_stride]) + term.f[i];
+      mass = finite_exp(fma(
+                 gap, inverse,
+                 log_weight(term.log_a, i, term.rows) + log_weight(term.log_b, j, term.y.count))) *
+             static_cast<T>(term.scale);
+    }
+    plan[e % kChunk][e / kChunk] = mass;
+  }
+}
+
+template <class T>
+__device__ void write_value(const GradientBatch<T>& batch) {
+  double value = 0;
+  for (int t = 0; t < batch.count; ++t)
+    if (batch.terms[t].result != nullptr)
+      value += batch.terms[t].scale * batch.terms[t].result->dual;
+  *batch.value = value;
+}
+
+template <int kRows, bool kHasAbsolute, class T>
+__global__ void __launch_bounds__(kGradientThreads)
+    gradient_kernel(const __grid_constant__ GradientBatch<T> batch) {
+  __shared__ __align__(16) T plan[kChunk][kRows];
+  const std::int64_t i0 = std::int64_t{blockIdx.x} * kRows;
+  const std::int64_t k = std::int64_t{blockIdx.y} * kGradientThreads + threadIdx.x;
+  const bool is_first = blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0;
+  if (is_first && batch.value != nullptr) write_value(batch);
+  const bool is_inside = k < batch.dimension;
+  const std::int64_t column = is_inside ? k : 0;
+  T x[kRows];
+  T sums[kRows] = {};
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+    x[r] = batch.x.data[min(i0 + r, batch.x.count - 1) * batch.x.leading + column];
+  for (int t = 0; t < batch.count; ++t) {
+    const GradientTerm<T>& term = batch.terms[t];
+    if (i0 + kRows <= term.first || i0 >= term.first + term.rows) continue;
+    for (std::int64_t j0 = 0; j0 < term.y.count; j0 += kChunk) {
+      __syncthreads();
+      form_plan<kRows>(term, i0, j0, plan);
+      __syncthreads();
+      const int columns = static_cast<int>(min(std::int64_t{kChunk}, term.y.count - j0));
+      const T* y = term.y.data + j0 * term.y.leading + column;
+#pragma unroll 8
+      for (int j = 0; j < columns; ++j) {
+        const T right = y[j * term.y.leading];
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+          const T difference = x[r] - right;
+          T slope = batch.twice_squared * difference;
+          // Exactly 0 where the points agree, as most pixels of two pictures do.
+          if (kHasAbsolute)
+            slope = fma(batch.absolute,
+                        static_cast<T>(difference > 0) - static_cast<T>(difference < 0), slope);
+          sums[r] = fma(plan[j][r], slope, sums[r]);
+        }
+      }
+    }
+  }
+  if (!is_inside) return;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    if (i0 + r >= batch.x.count) break;
+    T& out = batch.gradient[(i0 + r) * batch.leading + k];
+    out = batch.adds ? out + sums[r] : sums[r];
+  }
+}
+
+template <int kRows, bool kHasAbsolute, class T>
+void launch_gradient(const GradientBatch<T>& batch, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(parts(batch.x.count, kRows)),
+                  static_cast<unsigned>(parts(batch.dimension, kGradientThreads)));
+  gradient_kernel<kRows, kHasAbsolute, T><<<grid, kGradientThreads, 0, stream>>>(batch);
+  check(cudaGetLastError(), "pairwise_gradient");
+}
+
+void check_ground(const Ground& ground) {
+  require(ground.mixing >= 0, "mixing", "not negative", ground.mixing);
+}
+
+}  // namespace
+
+template <class T>
+void pairwise_cost(const CostProblem<T>* problems, int count, std::int64_t dimension,
+                   const Ground& ground, cudaStream_t stream) {
+  check_ground(ground);
+  for (int first = 0; first < count; first += kMostAtOnce) {
+    const int now = std::min(count - first, kMostAtOnce);
+    CostBatch<T> batch{};
+    std::copy_n(problems + first, now, batch.problems);
+    batch.dimension = dimension;
+    batch.mixing = static_cast<T>(ground.mixing);
+    batch.label_penalty = static_cast<T>(ground.label_penalty);
+    switch (ground.kind) {
+      case GroundCost::kAbsolute:
+        launch_cost<GroundCost::kAbsolute>(batch, now, stream);
+        break;
+      case GroundCost::kSquared:
+        launch_cost<GroundCost::kSquared>(batch, now, stream);
+        break;
+      case GroundCost::kMixture:
+        launch_cost<GroundCost::kMixture>(batch, now, stream);
+        break;
+    }
+  }
+}
+
+template <class T>
+void pairwise_gradient(const Points<T>& x, std::int64_t dimension, const Ground& ground,
+                       const GradientTerm<T>* terms, int count, Write write, T* gradient,
+                       std::int64_t leading, double* value, cudaStream_t stream) {
+  check_ground(ground);
+  require(count <= kMostAtOnce, "the number of terms of a gradient", "at most 8", count);
+  if (x.count == 0 || dimension == 0) return;
+  GradientBatch<T> batch{};
+  std::copy_n(terms, count, batch.terms);
+  batch.count = count;
+  batch.x = x;
+  batch.dimension = dimension;
+  const bool is_absolute = ground.kind == GroundCost::kAbsolute;
+  batch.twice_squared = is_absolute ? T{0} : T{2};
+  batch.absolute = is_absolute ? T{1} : static_cast<T>(ground.mixing);
+  batch.adds = write == Write::kAccumulate;
+  batch.gradient = gradient;
+  batch.leading = leading;
+  batch.value = value;
+  // Few rows in a block spread a small problem over the chip; many reuse what is loaded.
+  constexpr std::int64_t kManyRows = 1024;
+  const bool is_large = x.count >= kManyRows;
+  if (ground.kind == GroundCost::kSquared)
+    is_large ? launch_gradient<8, false>(batch, stream) : launch_gradient<2, false>(batch, stream);
+  else
+    is_large ? launch_gradient<8, true>(batch, stream) : launch_gradient<2, true>(batch, stream);
+}
+
+template void pairwise_cost(const CostProblem<float>*, int, std::int64_t, const Ground&,
+                            cudaStream_t);
+template void pairwise_cost(const CostProblem<double>*, int, std::int64_t, const Ground&,
+                            cudaStream_t);
+template void pairwise_gradient(const Points<float>&, std::int64_t, const Ground&,
+                                const GradientTerm<float>*, int, Write, float*, std::int64_t,
+                                double*, cudaStream_t);
+template void pairwise_gradient(const Points<double>&, std::int64_t, const Ground&,
+                                const GradientTerm<double>*, int, Write, double*, std::int64_t,
+                                double*, cudaStream_t);
+
+}  // namespace obol::transport::cuda
