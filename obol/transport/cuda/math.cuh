@@ -99,4 +99,42 @@ __device__ inline void load_four(const double* from, double* to) {
   to[3] = high.y;
 }
 
+// kWidth values side by side, of memory that nothing writes during the launch.
+template <int kWidth>
+__device__ void load_constant(const float* from, float* to) {
+  if (kWidth == 1) {
+    to[0] = __ldg(from);
+  } else {
+    const float4 four = __ldg(reinterpret_cast<const float4*>(from));
+    to[0] = four.x;
+    to[1] = four.y;
+    to[2] = four.z;
+    to[3] = four.w;
+  }
+}
+template <int kWidth>
+__device__ void load_constant(const double* from, double* to) {
+  if (kWidth == 1) {
+    to[0] = __ldg(from);
+  } else {
+    const double2 low = __ldg(reinterpret_cast<const double2*>(from));
+    const double2 high = __ldg(reinterpret_cast<const double2*>(from) + 1);
+    to[0] = low.x;
+    to[1] = low.y;
+    to[2] = high.x;
+    to[3] = high.y;
+  }
+}
+
+// Asks for memory that will be read soon, whole chunks of 16 bytes at a time.
+template <class T>
+__device__ void prefetch(const T* from, std::int64_t count) {
+  const auto begin = (reinterpret_cast<std::uintptr_t>(from) + 15) / 16 * 16;
+  const auto end = reinterpret_cast<std::uintptr_t>(from + count) / 16 * 16;
+  if (begin >= end) return;
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin),
+               "r"(static_cast<unsigned>(end - begin))
+               : "memory");
+}
+
 }  // namespace obol::transport::cuda

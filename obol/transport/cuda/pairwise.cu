@@ -42,19 +42,21 @@ __device__ T add_term(T sum, T difference, T mixing) {
   return fma(size, size + mixing, sum);
 }
 
-constexpr int kWarpsPerBlock = 4;
-constexpr int kPatch = 4;  // a warp's pairs are a patch of 4 x 4
+constexpr int kPatchWarps = 4;
+constexpr int kPatch = 4;  // a block's pairs are a patch of 4 x 4
 
-// For few pairs: a warp per patch, its lanes along the dimensions, so that many warps have work.
+// For few pairs: a block per patch, its threads along the dimensions, so that the whole chip has
+// work and every thread little.
 template <GroundCost kKind, class T>
-__global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
-    cost_by_warps(const __grid_constant__ CostBatch<T> batch) {
+__global__ void __launch_bounds__(kPatchWarps* kWarp)
+    cost_by_patches(const __grid_constant__ CostBatch<T> batch) {
+  __shared__ T sums_of[kPatchWarps][kPatch * kPatch];
   const CostProblem<T>& p = batch.problems[blockIdx.y];
   const int lane = threadIdx.x % kWarp;
-  const std::int64_t patch = std::int64_t{blockIdx.x} * kWarpsPerBlock + threadIdx.x / kWarp;
+  const int warp = threadIdx.x / kWarp;
   const std::int64_t patches_across = (p.y.count + kPatch - 1) / kPatch;
-  const std::int64_t i0 = patch / patches_across * kPatch;
-  const std::int64_t j0 = patch % patches_across * kPatch;
+  const std::int64_t i0 = blockIdx.x / patches_across * kPatch;
+  const std::int64_t j0 = blockIdx.x % patches_across * kPatch;
   if (i0 >= p.x.count) return;
   // Rows beyond the end repeat the last one, and are not stored.
   const T* x[kPatch];
@@ -66,21 +68,26 @@ __global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
   }
   T sums[kPatch * kPatch] = {};
 #pragma unroll 4
-  for (std::int64_t k = lane; k < batch.dimension; k += kWarp) {
+  for (std::int64_t k = threadIdx.x; k < batch.dimension; k += kPatchWarps * kWarp) {
     T left[kPatch];
     T right[kPatch];
 #pragma unroll
     for (int e = 0; e < kPatch; ++e) {
-      left[e] = x[e][k];
-      right[e] = y[e][k];
+      left[e] = __ldg(x[e] + k);
+      right[e] = __ldg(y[e] + k);
     }
 #pragma unroll
     for (int e = 0; e < kPatch * kPatch; ++e)
       sums[e] = add_term<kKind>(sums[e], left[e / kPatch] - right[e % kPatch], batch.mixing);
   }
-  const T sum = sum_of_lane_pair(sums);
-  const int mine = lane / 2;
-  if (lane % 2 == 0) store(p, batch.label_penalty, i0 + mine / kPatch, j0 + mine % kPatch, sum);
+  const T part = sum_of_lane_pair(sums);
+  if (lane % 2 == 0) sums_of[warp][lane / 2] = part;
+  __syncthreads();
+  const int mine = threadIdx.x;
+  if (mine >= kPatch * kPatch) return;
+  T sum = 0;
+  for (int w = 0; w < kPatchWarps; ++w) sum += sums_of[w][mine];
+  store(p, batch.label_penalty, i0 + mine / kPatch, j0 + mine % kPatch, sum);
 }
 
 // For many pairs: a block per tile, as a matrix product would, 16 x 16 threads of kEdge x kEdge
@@ -184,9 +191,8 @@ void launch_cost(const CostBatch<T>& batch, int count, cudaStream_t stream) {
   if (most_patches == 0) return;
   constexpr std::int64_t kTilesThatFillTheChip = 64;
   if (tiles < kTilesThatFillTheChip) {
-    const dim3 grid(static_cast<unsigned>(parts(most_patches, kWarpsPerBlock)),
-                    static_cast<unsigned>(count));
-    cost_by_warps<kKind, T><<<grid, kWarpsPerBlock * kWarp, 0, stream>>>(batch);
+    const dim3 grid(static_cast<unsigned>(most_patches), static_cast<unsigned>(count));
+    cost_by_patches<kKind, T><<<grid, kPatchWarps * kWarp, 0, stream>>>(batch);
   } else {
     const dim3 grid(static_cast<unsigned>(most_across), static_cast<unsigned>(most_down),
                     static_cast<unsigned>(count));
@@ -210,7 +216,7 @@ struct GradientBatch {
   double* value;
 };
 
-constexpr int kGradientThreads = 128;
+constexpr int kGradientThreads = 256;
 constexpr int kChunk = 64;  // columns of the plan in shared memory at a time
 
 template <class T>
@@ -248,60 +254,91 @@ __device__ void write_value(const GradientBatch<T>& batch) {
   *batch.value = value;
 }
 
-template <int kRows, bool kHasAbsolute, class T>
+template <bool kHasAbsolute, class T>
+__device__ T slope(T difference, T twice_squared, T absolute) {
+  const T straight = twice_squared * difference;
+  if (!kHasAbsolute) return straight;
+  // Exactly 0 where the points agree, as most pixels of two pictures do.
+  return fma(absolute, static_cast<T>(difference > 0) - static_cast<T>(difference < 0), straight);
+}
+
+// A block's threads are kGradientThreads / kSlices coordinates, kSlices of them share one's
+// columns.
+template <int kRows, int kSlices, bool kHasAbsolute, class T>
 __global__ void __launch_bounds__(kGradientThreads)
     gradient_kernel(const __grid_constant__ GradientBatch<T> batch) {
+  constexpr int kWidth = kGradientThreads / kSlices;
+  constexpr int kShare = kChunk / kSlices;
+  constexpr bool kIsSliced = kSlices > 1;
   __shared__ __align__(16) T plan[kChunk][kRows];
+  __shared__ T sums_of[kIsSliced ? kRows : 1][kIsSliced ? kSlices : 1][kIsSliced ? kWidth : 1];
   const std::int64_t i0 = std::int64_t{blockIdx.x} * kRows;
-  const std::int64_t k = std::int64_t{blockIdx.y} * kGradientThreads + threadIdx.x;
+  const int slice = threadIdx.x / kWidth;
+  const std::int64_t k = std::int64_t{blockIdx.y} * kWidth + threadIdx.x % kWidth;
   const bool is_first = blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0;
   if (is_first && batch.value != nullptr) write_value(batch);
-  const bool is_inside = k < batch.dimension;
-  const std::int64_t column = is_inside ? k : 0;
+  const std::int64_t column = min(k, batch.dimension - 1);
   T x[kRows];
   T sums[kRows] = {};
 #pragma unroll
   for (int r = 0; r < kRows; ++r)
     x[r] = batch.x.data[min(i0 + r, batch.x.count - 1) * batch.x.leading + column];
+  const auto add = [&](int j, T y) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+      sums[r] = fma(plan[j][r], slope<kHasAbsolute>(x[r] - y, batch.twice_squared, batch.absolute),
+                    sums[r]);
+  };
   for (int t = 0; t < batch.count; ++t) {
     const GradientTerm<T>& term = batch.terms[t];
     if (i0 + kRows <= term.first || i0 >= term.first + term.rows) continue;
     for (std::int64_t j0 = 0; j0 < term.y.count; j0 += kChunk) {
+      const int columns = static_cast<int>(min(std::int64_t{kChunk}, term.y.count - j0));
+      const T* y = term.y.data + j0 * term.y.leading + column;
+      // A small problem waits for memory more than it computes: ask for everything first.
+      T early[kIsSliced ? kShare : 1];
+      if (kIsSliced) {
+#pragma unroll
+        for (int e = 0; e < kShare; ++e)
+          early[e] = __ldg(y + min(slice + e * kSlices, columns - 1) * term.y.leading);
+      }
       __syncthreads();
       form_plan<kRows>(term, i0, j0, plan);
       __syncthreads();
-      const int columns = static_cast<int>(min(std::int64_t{kChunk}, term.y.count - j0));
-      const T* y = term.y.data + j0 * term.y.leading + column;
-#pragma unroll 8
-      for (int j = 0; j < columns; ++j) {
-        const T right = y[j * term.y.leading];
+      if (kIsSliced) {
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          const T difference = x[r] - right;
-          T slope = batch.twice_squared * difference;
-          // Exactly 0 where the points agree, as most pixels of two pictures do.
-          if (kHasAbsolute)
-            slope = fma(batch.absolute,
-                        static_cast<T>(difference > 0) - static_cast<T>(difference < 0), slope);
-          sums[r] = fma(plan[j][r], slope, sums[r]);
-        }
+        for (int e = 0; e < kShare; ++e) add(slice + e * kSlices, early[e]);  // 0 beyond the end
+      } else {
+#pragma unroll 8
+        for (int j = 0; j < columns; ++j) add(j, __ldg(y + j * term.y.leading));
       }
     }
   }
-  if (!is_inside) return;
+  if (kIsSliced) {
 #pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    if (i0 + r >= batch.x.count) break;
-    T& out = batch.gradient[(i0 + r) * batch.leading + k];
+    for (int r = 0; r < kRows; ++r) sums_of[r][slice][threadIdx.x % kWidth] = sums[r];
+    __syncthreads();
+    // The first slices write a row each.
+    if (slice >= kRows) return;
+    sums[0] = 0;
+#pragma unroll
+    for (int e = 0; e < kSlices; ++e) sums[0] += sums_of[slice][e][threadIdx.x % kWidth];
+  }
+  if (k >= batch.dimension) return;
+#pragma unroll
+  for (int r = 0; r < (kIsSliced ? 1 : kRows); ++r) {
+    const std::int64_t i = i0 + (kIsSliced ? slice : r);
+    if (i >= batch.x.count) break;
+    T& out = batch.gradient[i * batch.leading + k];
     out = batch.adds ? out + sums[r] : sums[r];
   }
 }
 
-template <int kRows, bool kHasAbsolute, class T>
+template <int kRows, int kSlices, bool kHasAbsolute, class T>
 void launch_gradient(const GradientBatch<T>& batch, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(parts(batch.x.count, kRows)),
-                  static_cast<unsigned>(parts(batch.dimension, kGradientThreads)));
-  gradient_kernel<kRows, kHasAbsolute, T><<<grid, kGradientThreads, 0, stream>>>(batch);
+                  static_cast<unsigned>(parts(batch.dimension, kGradientThreads / kSlices)));
+  gradient_kernel<kRows, kSlices, kHasAbsolute, T><<<grid, kGradientThreads, 0, stream>>>(batch);
   check(cudaGetLastError(), "pairwise_gradient");
 }
 
@@ -355,13 +392,16 @@ void pairwise_gradient(const Points<T>& x, std::int64_t dimension, const Ground&
   batch.gradient = gradient;
   batch.leading = leading;
   batch.value = value;
-  // Few rows in a block spread a small problem over the chip; many reuse what is loaded.
+  // Few rows and shared columns spread a small problem over the chip; many rows reuse what is
+  // loaded.
   constexpr std::int64_t kManyRows = 1024;
   const bool is_large = x.count >= kManyRows;
   if (ground.kind == GroundCost::kSquared)
-    is_large ? launch_gradient<8, false>(batch, stream) : launch_gradient<2, false>(batch, stream);
+    is_large ? launch_gradient<8, 1, false>(batch, stream)
+             : launch_gradient<4, 8, false>(batch, stream);
   else
-    is_large ? launch_gradient<8, true>(batch, stream) : launch_gradient<2, true>(batch, stream);
+    is_large ? launch_gradient<8, 1, true>(batch, stream)
+             : launch_gradient<4, 8, true>(batch, stream);
 }
 
 template void pairwise_cost(const CostProblem<float>*, int, std::int64_t, const Ground&,

@@ -70,7 +70,8 @@ inline double mean(const std::vector<double>& values) {
 }
 
 template <class T, class U>
-void expect_close(const std::vector<T>& found, const std::vector<U>& expected, double tolerance) {
+void expect_close(const std::vector<T>& found, const std::vector<U>& expected, double tolerance,
+                  double floor = 0) {
   ASSERT_EQ(found.size(), expected.size());
   double difference = 0;
   double size = 0;
@@ -79,7 +80,7 @@ void expect_close(const std::vector<T>& found, const std::vector<U>& expected, d
     difference += gap * gap;
     size += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
   }
-  EXPECT_LE(std::sqrt(difference), tolerance * std::sqrt(size)) << "of norm " << std::sqrt(size);
+  EXPECT_LE(std::sqrt(difference), tolerance * (std::sqrt(size) + floor));
 }
 
 template <class T>

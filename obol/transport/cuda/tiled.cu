@@ -12,7 +12,10 @@ namespace {
 // new potentials of a strip's rows, then at once, while the strip is still in the first-level
 // cache, its part of every column's sum. So the costs come from memory once per iteration. Then the
 // blocks' parts are merged by columns.
-constexpr int kThreads = 512;
+#ifndef TT
+#define TT 512
+#endif
+constexpr int kThreads = TT;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kStrip = 4;
 // Two hide each other's barriers; powers in double need too many registers for that.
@@ -46,6 +49,7 @@ struct TiledArguments {
   Schedule schedule;
   Memory<T> memory;
   bool parts_in_shared;
+  bool is_aligned;
 };
 
 template <class T>
@@ -71,6 +75,7 @@ class Grid {
         parts_(own_parts),
         n_(p_.rows),
         m_(p_.columns),
+        is_aligned_(arguments.is_aligned),
         warp_(threadIdx.x / kWarp),
         lane_(threadIdx.x % kWarp) {
     const std::int64_t share = (n_ + gridDim.x - 1) / gridDim.x;
@@ -93,6 +98,10 @@ class Grid {
     double error = 0;
     for (std::int64_t i0 = begin_; i0 < end_; i0 += kStrip) {
       const int count = static_cast<int>(min(std::int64_t{kStrip}, end_ - i0));
+      // The next strip comes from memory while this one is worked on; after the last, the first.
+      const std::int64_t ahead = i0 + kStrip < end_ ? i0 + kStrip : begin_;
+      if (threadIdx.x < kStrip && ahead + threadIdx.x < end_)
+        prefetch(cost_row(ahead + threadIdx.x), m_);
       softmin_strip(i0, count, t);
       if (warp_ < kStrip && lane_ == 0) {
         const bool is_real = warp_ < count;
@@ -113,7 +122,7 @@ class Grid {
     error = sum_over_block(error);
     if (threadIdx.x == 0) w_.totals[blockIdx.x] = error;
     if (parts_ != own_global_parts() && begin_ < end_)
-      for (std::int64_t j = threadIdx.x; j < m_; j += kThreads) own_global_parts()[j] = parts_[j];
+      for (int j = threadIdx.x; j < m_; j += kThreads) own_global_parts()[j] = parts_[j];
     grid_barrier();
     return total(0);
   }
@@ -134,7 +143,7 @@ class Grid {
   __device__ void load() {
     T largest = 0;
     for (std::int64_t i = begin_; i < end_; ++i)
-      for (std::int64_t j = threadIdx.x; j < m_; j += kThreads)
+      for (int j = threadIdx.x; j < m_; j += kThreads)
         largest = fmax(largest, fabs(cost_row(i)[j]));
     largest = max_over_warp(largest);
     if (lane_ == 0) shared_.totals[warp_] = static_cast<double>(largest);
@@ -175,6 +184,23 @@ class Grid {
     return sum_over_warp(lane_ < kWarps ? shared_.sums[r][lane_] : T{0});
   }
 
+  template <int kWidth>
+  __device__ void add_parts(const T* const (&cost)[kStrip], const T (&own)[kStrip],
+                            const Temperature<T>& t, T (&sums)[kStrip]) const {
+    for (int j = threadIdx.x * kWidth; j < m_; j += kThreads * kWidth) {
+      T costs[kStrip][kWidth];
+      Side<T> others[kWidth];
+#pragma unroll
+      for (int r = 0; r < kStrip; ++r) load_constant<kWidth>(cost[r] + j, costs[r]);
+#pragma unroll
+      for (int c = 0; c < kWidth; ++c) others[c] = w_.columns[j + c];
+#pragma unroll
+      for (int c = 0; c < kWidth; ++c)
+#pragma unroll
+        for (int r = 0; r < kStrip; ++r) sums[r] += part(others[c], costs[r][c], own[r], t);
+    }
+  }
+
   // New potentials of the rows from i0 on into shared_.next; `count` of them are real.
   __device__ void softmin_strip(std::int64_t i0, int count, const Temperature<T>& t) {
     const T* cost[kStrip];
@@ -187,18 +213,15 @@ class Grid {
     }
     T sums[kStrip] = {};
     if (is_flat_) {
-      for (std::int64_t j = threadIdx.x; j < m_; j += kThreads) {
+      for (int j = threadIdx.x; j < m_; j += kThreads) {
         const Side<T> other = w_.columns[j];
 #pragma unroll
         for (int r = 0; r < kStrip; ++r) sums[r] += flat_part(other, __ldg(cost[r] + j), own[r], t);
       }
+    } else if (is_aligned_) {
+      add_parts<4>(cost, own, t, sums);
     } else {
-#pragma unroll 2
-      for (std::int64_t j = threadIdx.x; j < m_; j += kThreads) {
-        const Side<T> other = w_.columns[j];
-#pragma unroll
-        for (int r = 0; r < kStrip; ++r) sums[r] += part(other, __ldg(cost[r] + j), own[r], t);
-      }
+      add_parts<1>(cost, own, t, sums);
     }
     if (threadIdx.x == 0) shared_.is_far = false;
     gather(sums);
@@ -216,7 +239,7 @@ class Grid {
   __device__ void far_softmin_strip(std::int64_t i0, int count, const Temperature<T>& t) {
     for (int r = 0; r < count; ++r) {
       T largest = nothing<T>();
-      for (std::int64_t j = threadIdx.x; j < m_; j += kThreads)
+      for (int j = threadIdx.x; j < m_; j += kThreads)
         largest = fmax(largest, log_part(w_.columns[j], cost_row(i0 + r)[j], t, is_flat_));
       largest = max_over_warp(largest);
       if (lane_ == 0) shared_.sums[r][warp_] = largest;
@@ -229,7 +252,7 @@ class Grid {
     __syncthreads();
     for (int r = 0; r < count; ++r) {
       T sum = 0;
-      for (std::int64_t j = threadIdx.x; j < m_; j += kThreads)
+      for (int j = threadIdx.x; j < m_; j += kThreads)
         sum += power_of_two(log_part(w_.columns[j], cost_row(i0 + r)[j], t, is_flat_) -
                             shared_.largest[r]);
       sum = sum_over_warp(sum);
@@ -257,7 +280,7 @@ class Grid {
       weight[r] = shared_.weight[r];
     }
     if (is_flat_) {
-      for (std::int64_t j = threadIdx.x; j < m_; j += kThreads) {
+      for (int j = threadIdx.x; j < m_; j += kThreads) {
         T sum = is_first ? T{0} : parts_[j].sum;
 #pragma unroll
         for (int r = 0; r < kStrip; ++r)
@@ -267,26 +290,41 @@ class Grid {
       }
       return;
     }
-#pragma unroll 2
-    for (std::int64_t j = threadIdx.x; j < m_; j += kThreads) {
-      const T own = w_.columns[j].potential;
-      Part<T> sum = is_first ? Part<T>{nothing<T>(), 0} : parts_[j];
-      T exponents[kStrip];
-      T largest = sum.largest;
+    if (is_aligned_)
+      add_exponents<4>(is_first, cost, potential, weight, t);
+    else
+      add_exponents<1>(is_first, cost, potential, weight, t);
+  }
+
+  template <int kWidth>
+  __device__ void add_exponents(bool is_first, const T* const (&cost)[kStrip],
+                                const T (&potential)[kStrip], const T (&weight)[kStrip],
+                                const Temperature<T>& t) {
+    for (int j = threadIdx.x * kWidth; j < m_; j += kThreads * kWidth) {
+      T costs[kStrip][kWidth];
 #pragma unroll
-      for (int r = 0; r < kStrip; ++r) {
-        exponents[r] = fma(t.scale, (own - __ldg(cost[r] + j)) + potential[r], weight[r]);
-        largest = fmax(largest, exponents[r]);
+      for (int r = 0; r < kStrip; ++r) load_constant<kWidth>(cost[r] + j, costs[r]);
+#pragma unroll
+      for (int c = 0; c < kWidth; ++c) {
+        const T own = w_.columns[j + c].potential;
+        Part<T> sum = is_first ? Part<T>{nothing<T>(), 0} : parts_[j + c];
+        T exponents[kStrip];
+        T largest = sum.largest;
+#pragma unroll
+        for (int r = 0; r < kStrip; ++r) {
+          exponents[r] = fma(t.scale, (own - costs[r][c]) + potential[r], weight[r]);
+          largest = fmax(largest, exponents[r]);
+        }
+        sum.sum *= power_of_two(sum.largest - largest);
+#pragma unroll
+        for (int r = 0; r < kStrip; ++r) sum.sum += power_of_two(exponents[r] - largest);
+        sum.largest = largest;
+        parts_[j + c] = sum;
       }
-      sum.sum *= power_of_two(sum.largest - largest);
-#pragma unroll
-      for (int r = 0; r < kStrip; ++r) sum.sum += power_of_two(exponents[r] - largest);
-      sum.largest = largest;
-      parts_[j] = sum;
     }
   }
 
-  __device__ Part<T>* own_global_parts() const { return w_.parts + blockIdx.x * m_; }
+  __device__ Part<T>* own_global_parts() const { return w_.parts + std::int64_t{blockIdx.x} * m_; }
 
   __device__ double total(int kind) const {
     double sum = 0;
@@ -307,7 +345,7 @@ class Grid {
     const std::int64_t blocks_with_rows = (n_ + share - 1) / share;
     for (std::int64_t j0 = std::int64_t{blockIdx.x} * kWarp; j0 < m_;
          j0 += std::int64_t{gridDim.x} * kWarp) {
-      const std::int64_t j = min(j0 + lane_, m_ - 1);
+      const std::int64_t j = min(j0 + lane_, std::int64_t{m_} - 1);
       Part<T> sum{is_flat_ ? T{0} : nothing<T>(), 0};
 #pragma unroll 4
       for (std::int64_t b = warp_; b < blocks_with_rows; b += kWarps)
@@ -351,7 +389,7 @@ class Grid {
               static_cast<double>(column.potential);
     }
     for (std::int64_t i = begin_; i < end_; ++i)
-      for (std::int64_t j = threadIdx.x; j < m_; j += kThreads) {
+      for (int j = threadIdx.x; j < m_; j += kThreads) {
         const T cost = cost_row(i)[j];
         primal += static_cast<double>(pair_mass(w_.rows[i], w_.columns[j], cost, t, is_flat_)) *
                   static_cast<double>(cost);
@@ -375,7 +413,8 @@ class Grid {
   Shared<T>& shared_;
   Part<T>* parts_;  // of this block: in shared memory where they fit
   std::int64_t n_;
-  std::int64_t m_;
+  int m_;
+  bool is_aligned_;  // four costs can be loaded at once
   int warp_;
   int lane_;
   std::int64_t begin_;
@@ -413,6 +452,12 @@ Layout layout(int rows, int columns) {
   constexpr std::size_t kMostShared = 66 * 1024;
   const int most = processors * kBlocksPerProcessor<T>;
   return {std::min(most, (rows + kStrip - 1) / kStrip), parts <= kMostShared ? parts : 0};
+}
+
+template <class T>
+bool is_aligned(const SinkhornProblem<T>& p) {
+  const bool rows_are = p.columns % 4 == 0 && p.leading % 4 == 0;
+  return rows_are && reinterpret_cast<std::uintptr_t>(p.cost) % 16 == 0;
 }
 
 // Regions of the workspace, each on a boundary of 256 bytes.
@@ -463,7 +508,7 @@ void launch_tiled(const SinkhornProblem<T>& problem, const Schedule& schedule, v
   Carver<T> carver(workspace);
   const Layout spread = layout<T>(problem.rows, problem.columns);
   TiledArguments<T> arguments{problem, schedule, carve(carver, problem.rows, problem.columns),
-                              spread.shared_bytes > 0};
+                              spread.shared_bytes > 0, is_aligned(problem)};
   check(cudaFuncSetAttribute(tiled_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(spread.shared_bytes)),
         "the shared memory of sinkhorn");
