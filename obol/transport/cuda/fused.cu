@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <type_traits>
 
 #include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/fused.cuh"
+#include "obol/transport/cuda/small.cuh"
 
 namespace obol::transport::cuda {
 namespace {
@@ -22,23 +22,14 @@ __device__ int row_of_group(int group) {
   return warp / 2 * 8 + warp % 2 + group % kGroupsPerWarp * 2;
 }
 
-// Problems of at most kSmall rows and columns, two-sided and uniform, have one group per row and
-// per column: each lane keeps its costs in registers, and finds the potentials it needs side by
-// side.
-constexpr int kSmall = 64;
-constexpr int kSmallShare = kSmall / kLanes;
-__host__ __device__ constexpr int packed(int k) { return k % kLanes * kSmallShare + k / kLanes; }
-
 // What one block works on, all in shared memory but the problem.
-template <bool kIsSmall, class T>
+template <class T>
 class Block {
  public:
   __device__ Block(const SinkhornProblem<T>& problem, const Schedule& schedule, char* shared)
       : p_(problem), s_(schedule), n_(problem.rows), m_(problem.columns), leading_(padded(m_)) {
     totals_ = reinterpret_cast<double*>(shared);
-    packed_rows_ = reinterpret_cast<T*>(totals_ + 2 * kMostWarps);
-    packed_columns_ = packed_rows_ + kSmall;
-    rows_ = reinterpret_cast<Side<T>*>(packed_columns_ + kSmall);
+    rows_ = reinterpret_cast<Side<T>*>(totals_ + 2 * kMostWarps);
     columns_ = rows_ + n_;
     previous_ = reinterpret_cast<T*>(columns_ + m_);
     error_ = previous_ + n_;
@@ -56,25 +47,9 @@ class Block {
 
   // Moves the rows at once and keeps where they were: most looks do not end the solve, and this
   // saves a barrier. One side alone is still being read, and moves with its columns.
-  __device__ double update_rows(const Temperature<T>& t, double step, Look look) {
+  __device__ double update_rows(const Temperature<T>& t, T step, Look look) {
     const int groups = blockDim.x / kLanes;
     const int mine = row_of_group(threadIdx.x / kLanes);
-    if (kIsSmall && !is_flat_) {
-      const int i = min(mine, n_ - 1);
-      const Side<T> row = rows_[i];
-      const T next =
-          small_softmin(cost_ + i * leading_, 1, columns_, m_, row_costs_, packed_columns_, row, t);
-      if (threadIdx.x % kLanes == 0 && mine < n_) {
-        const T f = moved(row.potential, next, step);
-        previous_[i] = row.potential;
-        rows_[i].potential = f;
-        packed_rows_[packed(i)] = f;
-        if (look != Look::kNone)
-          error_[i] = row_error(plain_weight(row, false), row.potential, next, t);
-      }
-      __syncthreads();
-      return look == Look::kNone ? 0 : total_error();
-    }
     for (int base = 0; base < n_; base += groups) {
       // Rows beyond the end repeat the last one, so that whole warps stay together.
       const int i = min(base + mine, n_ - 1);
@@ -90,28 +65,15 @@ class Block {
     return look == Look::kNone ? 0 : total_error();
   }
 
-  __device__ void update_columns(const Temperature<T>& t, double step) {
+  __device__ void update_columns(const Temperature<T>& t, T step) {
     if (is_self()) {
       for (int i = threadIdx.x; i < n_; i += blockDim.x)
-        rows_[i].potential = moved(rows_[i].potential, previous_[i], 0.5);
+        rows_[i].potential = moved(rows_[i].potential, previous_[i], T{0.5});
       __syncthreads();
       return;
     }
     const int groups = blockDim.x / kLanes;
     const int mine = threadIdx.x / kLanes;
-    if (kIsSmall && !is_flat_) {
-      const int j = min(mine, m_ - 1);
-      const Side<T> column = columns_[j];
-      const T next =
-          small_softmin(cost_ + j, leading_, rows_, n_, column_costs_, packed_rows_, column, t);
-      if (threadIdx.x % kLanes == 0 && mine < m_) {
-        const T g = moved(column.potential, next, step);
-        columns_[j].potential = g;
-        packed_columns_[packed(j)] = g;
-      }
-      __syncthreads();
-      return;
-    }
     for (int base = 0; base < m_; base += groups) {
       const int j = min(base + mine, m_ - 1);
       const T own = columns_[j].potential;
@@ -153,47 +115,6 @@ class Block {
         columns_[j] = {p_.start_g != nullptr ? p_.start_g[j] : T{0},
                        side_weight(p_.log_b, j, m_, is_flat_)};
     __syncthreads();
-    if (kIsSmall) pack();
-  }
-
-  __device__ void pack() {
-    // Points that are not there have no part in any sum.
-    constexpr T kNobody = -Range<T>::kLargest / 8;
-    for (int k = threadIdx.x; k < kSmall; k += blockDim.x) {
-      packed_rows_[packed(k)] = k < n_ ? rows_[k].potential : kNobody;
-      packed_columns_[packed(k)] = k < m_ ? columns_[k].potential : kNobody;
-    }
-    const int i = min(row_of_group(threadIdx.x / kLanes), n_ - 1);
-    const int j = min(static_cast<int>(threadIdx.x) / kLanes, m_ - 1);
-#pragma unroll
-    for (int u = 0; u < kSmallShare; ++u) {
-      const int k = static_cast<int>(threadIdx.x) % kLanes + u * kLanes;
-      row_costs_[u] = k < m_ ? cost_[i * leading_ + k] : T{0};
-      column_costs_[u] = k < n_ ? cost_[k * leading_ + j] : T{0};
-    }
-    __syncthreads();
-  }
-
-  // softmin below, for uniform weights of the others: four instructions per pair. The weight is
-  // left to the logarithm, and so is what rounding takes from scale * own.
-  __device__ T small_softmin(const T* cost, int stride, const Side<T>* others, int count,
-                             const T (&costs)[kSmallShare], const T* potentials,
-                             const Side<T>& self, const Temperature<T>& t) const {
-    const T own = t.scale * self.potential;
-    const T lost = fma(t.scale, self.potential, -own);
-    T mine[kSmallShare];
-#pragma unroll
-    for (int u = 0; u < kSmallShare; u += 4)
-      load_four(potentials + threadIdx.x % kLanes * kSmallShare + u, mine + u);
-    T sum = 0;
-#pragma unroll
-    for (int u = 0; u < kSmallShare; ++u)
-      if (u * kLanes < count) sum += power_of_two(fma(t.scale, mine[u] - costs[u], own));
-    sum = sum_over_group(sum);
-    if (!__all_sync(kAllLanes, is_near(sum, false)))
-      return far_softmin(cost, stride, others, count, self.potential, t);
-    const T change = binary_log(sum) + (others[0].weight + lost);
-    return bounded(self.potential - t.unscale * change, self.potential);
   }
 
   // The new potential of a point whose costs to the `count` others lie `stride` apart. Whole warps
@@ -295,50 +216,16 @@ class Block {
   T* previous_;  // the rows' other potential: what they were, or would be next
   T* error_;
   T* cost_;
-  T* packed_rows_;
-  T* packed_columns_;
-  T row_costs_[kSmallShare];
-  T column_costs_[kSmallShare];
   double largest_ = 0;
   bool is_flat_ = false;
 };
 
-template <bool kIsSmall, class T>
-__global__ void __launch_bounds__(kIsSmall ? kSmall* kLanes : kMostThreads)
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
     fused_kernel(const __grid_constant__ FusedBatch<T> batch, const __grid_constant__ Schedule s) {
   extern __shared__ __align__(16) char shared[];
-  if (!batch.is_strided) {
-    Block<kIsSmall, T>(batch.problems[blockIdx.x], s, shared).solve();
-    return;
-  }
-  SinkhornProblem<T> p = batch.problems[0];
-  const std::int64_t k = blockIdx.x;
-  p.cost += k * batch.strides.cost;
-  p.f += k * batch.strides.f;
-  p.g += k * batch.strides.g;
-  p.result += k;
-  if (p.log_a != nullptr) p.log_a += k * batch.strides.log_a;
-  if (p.log_b != nullptr) p.log_b += k * batch.strides.log_b;
-  if (p.start_f != nullptr) p.start_f += k * batch.strides.f;
-  if (p.start_g != nullptr) p.start_g += k * batch.strides.g;
-  Block<kIsSmall, T>(p, s, shared).solve();
-}
-
-template <class T>
-bool is_small(const SinkhornProblem<T>& p) {
-  return p.rows <= kSmall && p.columns <= kSmall && p.log_a == nullptr && p.log_b == nullptr &&
-         p.mode == Mode::kTwoSided;
-}
-
-template <bool kIsSmall, class T>
-void start(const FusedBatch<T>& batch, int count, int threads, std::size_t bytes,
-           const Schedule& schedule, cudaStream_t stream) {
-  const auto kernel = fused_kernel<kIsSmall, T>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(kSharedMemory)),
-        "the shared memory of sinkhorn");
-  kernel<<<static_cast<unsigned>(count), threads, bytes, stream>>>(batch, schedule);
-  check(cudaGetLastError(), "sinkhorn");
+  const SinkhornProblem<T> problem = problem_of_block(batch);
+  Block<T>(problem, s, shared).solve();
 }
 
 }  // namespace
@@ -347,8 +234,8 @@ template <class T>
 std::size_t fused_bytes(int rows, int columns) {
   const auto n = static_cast<std::size_t>(rows);
   const auto m = static_cast<std::size_t>(columns);
-  return 2 * kMostWarps * sizeof(double) + 2 * kSmall * sizeof(T) + (n + m) * sizeof(Side<T>) +
-         2 * n * sizeof(T) + n * static_cast<std::size_t>(padded(columns)) * sizeof(T);
+  return 2 * kMostWarps * sizeof(double) + (n + m) * sizeof(Side<T>) + 2 * n * sizeof(T) +
+         n * static_cast<std::size_t>(padded(columns)) * sizeof(T);
 }
 
 template <class T>
@@ -360,18 +247,21 @@ bool is_fused(int rows, int columns) {
 template <class T>
 void launch_fused(const FusedBatch<T>& batch, int count, int rows, int columns,
                   const Schedule& schedule, cudaStream_t stream) {
+  const int given = batch.is_strided ? 1 : count;
+  if (std::all_of(batch.problems, batch.problems + given, is_small<T>)) {
+    launch_small(batch, count, rows, columns, schedule, stream);
+    return;
+  }
   std::size_t bytes = 0;
-  for (int k = 0; k < (batch.is_strided ? 1 : count); ++k)
+  for (int k = 0; k < given; ++k)
     bytes = std::max(bytes, fused_bytes<T>(batch.problems[k].rows, batch.problems[k].columns));
   // Pairs of warps, for row_of_group.
   const int wanted = (std::max(rows, columns) * kLanes + 2 * kWarp - 1) / (2 * kWarp) * 2 * kWarp;
-  const int threads = std::min(wanted, kMostThreads);
-  const int given = batch.is_strided ? 1 : count;
-  // Double has too few registers for it.
-  if constexpr (std::is_same_v<T, float>)
-    if (std::all_of(batch.problems, batch.problems + given, is_small<T>))
-      return start<true>(batch, count, threads, bytes, schedule, stream);
-  start<false>(batch, count, threads, bytes, schedule, stream);
+  check(cudaFuncSetAttribute(fused_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(kSharedMemory)),
+        "the shared memory of sinkhorn");
+  fused_kernel<T><<<count, std::min(wanted, kMostThreads), bytes, stream>>>(batch, schedule);
+  check(cudaGetLastError(), "sinkhorn");
 }
 
 template std::size_t fused_bytes<float>(int, int);

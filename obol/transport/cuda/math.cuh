@@ -126,15 +126,4 @@ __device__ void load_constant(const double* from, double* to) {
   }
 }
 
-// Asks for memory that will be read soon, whole chunks of 16 bytes at a time.
-template <class T>
-__device__ void prefetch(const T* from, std::int64_t count) {
-  const auto begin = (reinterpret_cast<std::uintptr_t>(from) + 15) / 16 * 16;
-  const auto end = reinterpret_cast<std::uintptr_t>(from + count) / 16 * 16;
-  if (begin >= end) return;
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin),
-               "r"(static_cast<unsigned>(end - begin))
-               : "memory");
-}
-
 }  // namespace obol::transport::cuda

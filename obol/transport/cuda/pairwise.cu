@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/math.cuh"
@@ -18,7 +19,7 @@ struct CostBatch {
 
 __device__ std::int64_t label(const Labels& labels, std::int64_t i) {
   i += labels.offset;
-  if (labels.period > 0) i %= labels.period;
+  if (labels.period > 0 && i >= labels.period) i %= labels.period;
   return labels.wide != nullptr ? labels.wide[i] : labels.narrow[i];
 }
 
@@ -205,6 +206,8 @@ void launch_cost(const CostBatch<T>& batch, int count, cudaStream_t stream) {
 template <class T>
 struct GradientBatch {
   GradientTerm<T> terms[kMostAtOnce];
+  T inverse[kMostAtOnce];      // of the terms' regularizations
+  T log_weights[kMostAtOnce];  // of pairs, where uniform
   int count;
   Points<T> x;
   std::int64_t dimension;
@@ -219,30 +222,18 @@ struct GradientBatch {
 constexpr int kGradientThreads = 256;
 constexpr int kChunk = 64;  // columns of the plan in shared memory at a time
 
+// P_ij of a term for row i of x, scaled; 0 where the term has no such row or column.
 template <class T>
-__device__ T log_weight(const T* logs, std::int64_t i, std::int64_t count) {
-  return logs != nullptr ? logs[i] : -log(static_cast<T>(count));
-}
-
-// Rows [i0, i0 + kRows) of x, columns [j0, j0 + kChunk) of the term, scaled; 0 beyond either.
-template <int kRows, class T>
-__device__ void form_plan(const GradientTerm<T>& term, std::int64_t i0, std::int64_t j0,
-                          T (*plan)[kRows]) {
-  const T inverse = static_cast<T>(1 / term.regularization);
-  for (int e = threadIdx.x; e < kRows * kChunk; e += kGradientThreads) {
-    const std::int64_t i = i0 + e / kChunk - term.first;
-    const std::int64_t j = j0 + e % kChunk;
-    T mass = 0;
-    if (i >= 0 && i < term.rows && j < term.y.count) {
-      const T gap =
-          (term.g[j] - term.cost[i * term.row_stride + j * term.column_stride]) + term.f[i];
-      mass = finite_exp(fma(
-                 gap, inverse,
-                 log_weight(term.log_a, i, term.rows) + log_weight(term.log_b, j, term.y.count))) *
-             static_cast<T>(term.scale);
-    }
-    plan[e % kChunk][e / kChunk] = mass;
-  }
+__device__ T scaled_mass(const GradientBatch<T>& batch, int t, std::int64_t i, std::int64_t j) {
+  const GradientTerm<T>& term = batch.terms[t];
+  i -= term.first;
+  if (i < 0 || i >= term.rows || j >= term.y.count) return 0;
+  const T cost = term.cost[i * term.row_stride + j * term.column_stride];
+  T log_weight = batch.log_weights[t];
+  if (term.log_a != nullptr) log_weight += term.log_a[i];
+  if (term.log_b != nullptr) log_weight += term.log_b[j];
+  const T gap = (term.g[j] - cost) + term.f[i];
+  return finite_exp(fma(gap, batch.inverse[t], log_weight)) * static_cast<T>(term.scale);
 }
 
 template <class T>
@@ -269,6 +260,7 @@ __global__ void __launch_bounds__(kGradientThreads)
     gradient_kernel(const __grid_constant__ GradientBatch<T> batch) {
   constexpr int kWidth = kGradientThreads / kSlices;
   constexpr int kShare = kChunk / kSlices;
+  constexpr int kMasses = kRows * kChunk / kGradientThreads;  // that a thread forms
   constexpr bool kIsSliced = kSlices > 1;
   __shared__ __align__(16) T plan[kChunk][kRows];
   __shared__ T sums_of[kIsSliced ? kRows : 1][kIsSliced ? kSlices : 1][kIsSliced ? kWidth : 1];
@@ -302,8 +294,18 @@ __global__ void __launch_bounds__(kGradientThreads)
         for (int e = 0; e < kShare; ++e)
           early[e] = __ldg(y + min(slice + e * kSlices, columns - 1) * term.y.leading);
       }
+      T masses[kMasses];
+#pragma unroll
+      for (int e = 0; e < kMasses; ++e) {
+        const int place = static_cast<int>(threadIdx.x) + e * kGradientThreads;
+        masses[e] = scaled_mass(batch, t, i0 + place / kChunk, j0 + place % kChunk);
+      }
       __syncthreads();
-      form_plan<kRows>(term, i0, j0, plan);
+#pragma unroll
+      for (int e = 0; e < kMasses; ++e) {
+        const int place = static_cast<int>(threadIdx.x) + e * kGradientThreads;
+        plan[place % kChunk][place / kChunk] = masses[e];
+      }
       __syncthreads();
       if (kIsSliced) {
 #pragma unroll
@@ -382,6 +384,12 @@ void pairwise_gradient(const Points<T>& x, std::int64_t dimension, const Ground&
   if (x.count == 0 || dimension == 0) return;
   GradientBatch<T> batch{};
   std::copy_n(terms, count, batch.terms);
+  for (int t = 0; t < count; ++t) {
+    batch.inverse[t] = static_cast<T>(1 / terms[t].regularization);
+    const double uniform_a = terms[t].log_a == nullptr ? static_cast<double>(terms[t].rows) : 1;
+    const double uniform_b = terms[t].log_b == nullptr ? static_cast<double>(terms[t].y.count) : 1;
+    batch.log_weights[t] = static_cast<T>(-std::log(uniform_a * uniform_b));
+  }
   batch.count = count;
   batch.x = x;
   batch.dimension = dimension;

@@ -162,13 +162,15 @@ __device__ Progress run(Solver& solver, const Schedule& s, double largest_cost) 
   const double one_over_target = 1 / target;
   double warm = s.annealing < 1 ? largest_cost : target;
   double one_over_warm = 1 / warm;
-  double step = 1;
-  double step_before = 1;
+  T step = 1;
+  T step_before = 1;
   double error_before = 1e300;
   bool is_at_target = false;
+  const Temperature<T> at_target(target, one_over_target);
+  Temperature<T> warmer(warm, one_over_warm);
   while (true) {
     const bool is_warm = warm > target && p.iterations < s.max_iterations;
-    const Temperature<T> t(is_warm ? warm : target, is_warm ? one_over_warm : one_over_target);
+    const Temperature<T> t = is_warm ? warmer : at_target;
     Look look = Look::kNone;
     if (!is_warm && s.stopping == Stopping::kConverge) look = Look::kOnce;
     if (!is_warm && s.stopping == Stopping::kAnnealed && is_at_target) look = Look::kLast;
@@ -182,19 +184,21 @@ __device__ Progress run(Solver& solver, const Schedule& s, double largest_cost) 
       p.converged = columns_hold && error <= s.tolerance;
       if (p.converged || look == Look::kLast || p.iterations >= s.max_iterations) break;
     }
-    solver.update_columns(t, step);
-    ++p.iterations;
+    // Before the columns, so that nothing waits for these products.
     if (is_warm) {
       warm *= s.annealing;
       one_over_warm *= s.inverse_annealing;
-      continue;
+      warmer = Temperature<T>(warm, one_over_warm);
     }
+    solver.update_columns(t, step);
+    ++p.iterations;
+    if (is_warm) continue;
     is_at_target = true;
     step_before = step;
     // Over-relaxed steps leave the columns inexact, so the last ones are plain; and where they do
     // not help they stop.
     const bool helps = p.iterations > 2 && error < error_before && error > 10 * s.tolerance;
-    step = helps ? s.over_relaxation : 1;
+    step = helps ? static_cast<T>(s.over_relaxation) : 1;
     error_before = error;
   }
   solver.take_back();
@@ -202,8 +206,8 @@ __device__ Progress run(Solver& solver, const Schedule& s, double largest_cost) 
 }
 
 template <class T>
-__device__ T moved(T from, T to, double step) {
-  return step == 1 ? to : static_cast<T>(from + step * (static_cast<double>(to) - from));
+__device__ T moved(T from, T to, T step) {
+  return step == 1 ? to : from + step * (to - from);
 }
 
 __device__ inline double or_infinity(double value) {

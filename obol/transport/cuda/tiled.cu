@@ -12,10 +12,7 @@ namespace {
 // new potentials of a strip's rows, then at once, while the strip is still in the first-level
 // cache, its part of every column's sum. So the costs come from memory once per iteration. Then the
 // blocks' parts are merged by columns.
-#ifndef TT
-#define TT 512
-#endif
-constexpr int kThreads = TT;
+constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kStrip = 4;
 // Two hide each other's barriers; powers in double need too many registers for that.
@@ -94,14 +91,10 @@ class Grid {
 
   // All strips of this block: the rows' next potentials, and its part of the columns' sums. The
   // rows move with the columns.
-  __device__ double update_rows(const Temperature<T>& t, double step, Look look) {
+  __device__ double update_rows(const Temperature<T>& t, T step, Look look) {
     double error = 0;
     for (std::int64_t i0 = begin_; i0 < end_; i0 += kStrip) {
       const int count = static_cast<int>(min(std::int64_t{kStrip}, end_ - i0));
-      // The next strip comes from memory while this one is worked on; after the last, the first.
-      const std::int64_t ahead = i0 + kStrip < end_ ? i0 + kStrip : begin_;
-      if (threadIdx.x < kStrip && ahead + threadIdx.x < end_)
-        prefetch(cost_row(ahead + threadIdx.x), m_);
       softmin_strip(i0, count, t);
       if (warp_ < kStrip && lane_ == 0) {
         const bool is_real = warp_ < count;
@@ -127,9 +120,9 @@ class Grid {
     return total(0);
   }
 
-  __device__ void update_columns(const Temperature<T>& t, double step) {
+  __device__ void update_columns(const Temperature<T>& t, T step) {
     for (std::int64_t i = begin_ + threadIdx.x; i < end_; i += kThreads)
-      w_.rows[i].potential = moved(w_.rows[i].potential, w_.next[i], is_self() ? 0.5 : step);
+      w_.rows[i].potential = moved(w_.rows[i].potential, w_.next[i], is_self() ? T{0.5} : step);
     if (!is_self()) merge_columns(t, step);
     grid_barrier();
   }
@@ -340,7 +333,7 @@ class Grid {
   }
 
   // 32 columns at a time; warps share the blocks' parts.
-  __device__ void merge_columns(const Temperature<T>& t, double step) {
+  __device__ void merge_columns(const Temperature<T>& t, T step) {
     const std::int64_t share = (n_ + gridDim.x - 1) / gridDim.x;
     const std::int64_t blocks_with_rows = (n_ + share - 1) / share;
     for (std::int64_t j0 = std::int64_t{blockIdx.x} * kWarp; j0 < m_;
