@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <type_traits>
 
 #include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/fused.cuh"
@@ -248,9 +249,11 @@ template <class T>
 void launch_fused(const FusedBatch<T>& batch, int count, int rows, int columns,
                   const Schedule& schedule, cudaStream_t stream) {
   const int given = batch.is_strided ? 1 : count;
-  if (std::all_of(batch.problems, batch.problems + given, is_small<T>)) {
-    launch_small(batch, count, rows, columns, schedule, stream);
-    return;
+  if constexpr (std::is_same_v<T, float>) {
+    if (std::all_of(batch.problems, batch.problems + given, is_small<T>)) {
+      launch_small(batch, count, rows, columns, schedule, stream);
+      return;
+    }
   }
   std::size_t bytes = 0;
   for (int k = 0; k < given; ++k)

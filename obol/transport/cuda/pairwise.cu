@@ -23,7 +23,7 @@ __device__ std::int64_t label(const Labels& labels, std::int64_t i) {
   return labels.wide != nullptr ? labels.wide[i] : labels.narrow[i];
 }
 
-__device__ bool has_labels(const Labels& labels) {
+__host__ __device__ bool has_labels(const Labels& labels) {
   return labels.wide != nullptr || labels.narrow != nullptr;
 }
 
@@ -354,6 +354,9 @@ template <class T>
 void pairwise_cost(const CostProblem<T>* problems, int count, std::int64_t dimension,
                    const Ground& ground, cudaStream_t stream) {
   check_ground(ground);
+  for (const CostProblem<T>* p = problems; p != problems + count; ++p)
+    require(has_labels(p->x.labels) == has_labels(p->y.labels), "the sides with labels",
+            "both or none", 1);
   for (int first = 0; first < count; first += kMostAtOnce) {
     const int now = std::min(count - first, kMostAtOnce);
     CostBatch<T> batch{};

@@ -127,8 +127,11 @@ class Small {
 #pragma unroll
     for (int u = 0; u < kShare; ++u)
       powers[u] = power_of_two(fma(t.scale, others[u] - costs[u], shift));
-    const T sum = sum_over_group(((powers[0] + powers[1]) + (powers[2] + powers[3])) +
-                                 ((powers[4] + powers[5]) + (powers[6] + powers[7])));
+#pragma unroll
+    for (int half = kShare / 2; half > 0; half /= 2)
+#pragma unroll
+      for (int u = 0; u < half; ++u) powers[u] += powers[u + half];
+    const T sum = sum_over_group(powers[0]);
     if (!__all_sync(kAllLanes, is_near(sum, false)))
       return far_softmin(costs, others, weight, own, t);
     return bounded(own - t.unscale * (binary_log(sum) + (weight + lost)), own);
@@ -245,6 +248,5 @@ void launch_small(const FusedBatch<T>& batch, int count, int rows, int columns,
 }
 
 template void launch_small(const FusedBatch<float>&, int, int, int, const Schedule&, cudaStream_t);
-template void launch_small(const FusedBatch<double>&, int, int, int, const Schedule&, cudaStream_t);
 
 }  // namespace obol::transport::cuda

@@ -1,5 +1,6 @@
-// Very small problems: two-sided, uniform, at most kSmall rows and columns; one thread block each,
-// as fused.cuh, but with nothing but potentials in shared memory.
+// Very small problems in float: two-sided, uniform, at most kSmall rows and columns; one thread
+// block each, as fused.cuh, but with nothing but potentials in shared memory. Double has too few
+// registers.
 #pragma once
 
 #include "obol/transport/cuda/fused.cuh"
