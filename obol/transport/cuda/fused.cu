@@ -52,11 +52,12 @@ class Block {
     const int groups = blockDim.x / kLanes;
     const int mine = row_of_group(threadIdx.x / kLanes);
     for (int base = 0; base < n_; base += groups) {
-      // Rows beyond the end repeat the last one, so that whole warps stay together.
-      const int i = min(base + mine, n_ - 1);
-      const Side<T> row = rows_[i];
-      const T next = softmin(cost_ + i * leading_, 1, columns_, m_, row.potential, t);
-      if (threadIdx.x % kLanes != 0 || base + mine >= n_) continue;
+      // Groups beyond the end go through the last row's costs, so that whole warps stay together.
+      const bool is_there = base + mine < n_;
+      const int i = is_there ? base + mine : n_ - 1;
+      const Side<T> row = is_there ? rows_[i] : Side<T>{};
+      const T next = softmin(cost_ + i * leading_, 1, columns_, m_, row.potential, is_there, t);
+      if (threadIdx.x % kLanes != 0 || !is_there) continue;
       previous_[i] = is_self() ? next : row.potential;
       if (!is_self()) rows_[i].potential = moved(row.potential, next, step);
       if (look != Look::kNone)
@@ -76,11 +77,11 @@ class Block {
     const int groups = blockDim.x / kLanes;
     const int mine = threadIdx.x / kLanes;
     for (int base = 0; base < m_; base += groups) {
-      const int j = min(base + mine, m_ - 1);
-      const T own = columns_[j].potential;
-      const T next = softmin(cost_ + j, leading_, rows_, n_, own, t);
-      if (threadIdx.x % kLanes == 0 && base + mine < m_)
-        columns_[j].potential = moved(own, next, step);
+      const bool is_there = base + mine < m_;
+      const int j = is_there ? base + mine : m_ - 1;
+      const T own = is_there ? columns_[j].potential : T{0};
+      const T next = softmin(cost_ + j, leading_, rows_, n_, own, is_there, t);
+      if (threadIdx.x % kLanes == 0 && is_there) columns_[j].potential = moved(own, next, step);
     }
     __syncthreads();
   }
@@ -121,7 +122,7 @@ class Block {
   // The new potential of a point whose costs to the `count` others lie `stride` apart. Whole warps
   // call; each lane gets its group's.
   __device__ T softmin(const T* cost, int stride, const Side<T>* others, int count, T own,
-                       const Temperature<T>& t) const {
+                       bool is_there, const Temperature<T>& t) const {
     constexpr int kUnroll = 4;
     const int lane = threadIdx.x % kLanes;
     T sum = 0;
@@ -138,7 +139,8 @@ class Block {
       }
     }
     sum = sum_over_group(sum);
-    if (__all_sync(kAllLanes, is_near(sum, is_flat_))) return from_sum(sum, own, t, is_flat_);
+    if (__all_sync(kAllLanes, !is_there || is_near(sum, is_flat_)))
+      return from_sum(sum, own, t, is_flat_);
     return far_softmin(cost, stride, others, count, own, t);
   }
 

@@ -242,7 +242,8 @@ __device__ void write_value(const GradientBatch<T>& batch) {
   for (int t = 0; t < batch.count; ++t)
     if (batch.terms[t].result != nullptr)
       value += batch.terms[t].scale * batch.terms[t].result->dual;
-  *batch.value = value;
+  *batch.value =
+      isfinite(value) ? value : static_cast<double>(INFINITY);  // never infinity less itself
 }
 
 template <bool kHasAbsolute, class T>

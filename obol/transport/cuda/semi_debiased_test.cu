@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <memory>
+#include <limits>
 
 #include "obol/base/error.h"
 #include "obol/transport/cuda/semi_debiased.h"
@@ -199,6 +198,18 @@ TYPED_TEST(SemiDebiasedGpu, ReplaysFromAGraph) {
     cudaGraphDestroy(graph);
     cudaStreamDestroy(stream);
   }
+}
+
+TYPED_TEST(SemiDebiasedGpu, IsInfiniteAndNotNanWhereAPointIsNotANumber) {
+  OBOL_NEEDS_GPU();
+  Sample s = sample(8, 3, 8, 4);
+  s.x[0] = std::numeric_limits<double>::quiet_NaN();
+  Loss<TypeParam> loss(s);
+  SinkhornOptions options = converged(1e-5);
+  options.max_iterations = 20;
+  loss.launch(options);
+  EXPECT_EQ(loss.value(), std::numeric_limits<double>::infinity());
+  for (const SinkhornResult& result : loss.results()) EXPECT_EQ(result.converged, 0);
 }
 
 TEST(SemiDebiasedGpuArguments, AreRefusedWhereTheyCannotBeMeant) {

@@ -33,8 +33,8 @@ struct SinkhornOptions {
   double annealing = 1;
 };
 
-// Never NaN: where costs are not finite, or T's range is not enough, `converged` is 0 and a value
-// that cannot be given is infinite.
+// Never NaN: where costs are not finite, or T's range is not enough, `converged` is 0 and the
+// values are infinite.
 struct SinkhornResult {
   double dual;    // <a, f> + <b, g>: W itself once converged
   double primal;  // <C, P>

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "obol/base/error.h"
 #include "obol/transport/cuda/sinkhorn.h"

@@ -210,17 +210,15 @@ __device__ T moved(T from, T to, T step) {
   return step == 1 ? to : from + step * (to - from);
 }
 
-__device__ inline double or_infinity(double value) {
-  return isfinite(value) ? value : static_cast<double>(INFINITY);
-}
-
+// Where one value is not finite none can be trusted.
 __device__ inline void write_result(const Progress& progress, double dual, double primal,
                                     SinkhornResult* result) {
-  result->dual = or_infinity(dual);
-  result->primal = or_infinity(primal);
-  result->marginal_error = or_infinity(progress.error);
-  result->iterations = progress.iterations;
+  constexpr double kNone = INFINITY;
   const bool is_finite = isfinite(dual) && isfinite(primal) && isfinite(progress.error);
+  result->dual = is_finite ? dual : kNone;
+  result->primal = is_finite ? primal : kNone;
+  result->marginal_error = is_finite ? progress.error : kNone;
+  result->iterations = progress.iterations;
   result->converged = progress.converged && is_finite ? 1 : 0;
 }
 
