@@ -1,0 +1,107 @@
+// Entropic optimal transport on the GPU: obol/transport/sinkhorn.h with device pointers.
+//
+//   SinkhornProblem<float> problems[] = {{cost, n, m, m, f, g, result}};
+//   sinkhorn(problems, 1, {0.05}, workspace, stream);    // result->converged once stream is done
+//
+// Every decision falls on the device: nothing waits for the host, and a call can be captured in a
+// graph. A problem that fits in the shared memory of one multiprocessor (about 220 x 220 in float)
+// is solved by one thread block, all such problems of a call in one launch; a larger one by the
+// whole chip, which reads the costs once per iteration. Float and double.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+namespace obol::transport::cuda {
+
+enum class Stopping {
+  kConverge,  // until the marginal error is at most `tolerance`
+  kAnnealed,  // the regularization falls to its target, one sweep at each, one more at the target
+  kFixed,     // max_iterations, whatever the marginal error
+};
+
+struct SinkhornOptions {
+  double regularization;  // the temperature; in units of the cost
+  Stopping stopping = Stopping::kConverge;
+  double tolerance = 1e-6;  // L1 distance of the plan's row sums to a, which sums to 1
+  int max_iterations = 10000;
+  double over_relaxation = 1;  // from 1 (plain) to below 2: moves further than the update says
+  // Epsilon scaling: start at the largest cost and multiply by this per iteration until the target
+  // is reached; 1 starts at the target. kAnnealed uses it as well (0.5 where it is 1).
+  double annealing = 1;
+};
+
+// Never NaN: where costs are not finite, or T's range is not enough, `converged` is 0 and the
+// values are infinite.
+struct SinkhornResult {
+  double dual;    // <a, f> + <b, g>: W itself once converged
+  double primal;  // <C, P>
+  double marginal_error;
+  int iterations;
+  int converged;
+};
+
+enum class Mode {
+  kTwoSided,
+  // W between a measure and itself, by one potential: a symmetric cost, log_a alone, g = f. The
+  // update is averaged with what was there (Feydy et al. 2019). No over-relaxation.
+  kSelf,
+};
+
+template <class T>
+struct SinkhornProblem {
+  const T* cost;  // finite
+  int rows;
+  int columns;
+  std::int64_t leading;  // elements from one row of costs to the next
+  T* f;                  // [rows]
+  T* g;                  // [columns]
+  SinkhornResult* result;
+  // Logarithms of weights that sum to 1; null: uniform. -infinity: no part in the plan, but a
+  // potential.
+  const T* log_a = nullptr;
+  const T* log_b = nullptr;
+  // Potentials to start from; null: zero. May be f and g themselves.
+  const T* start_f = nullptr;
+  const T* start_g = nullptr;
+  Mode mode = Mode::kTwoSided;
+};
+
+// Of scratch memory for any one problem of this shape; 0 where one thread block solves it.
+template <class T>
+std::size_t sinkhorn_workspace(int rows, int columns);
+
+// `workspace` is on the device, at least the largest that any of the problems needs.
+// InvalidArgument on options or shapes that cannot be meant.
+template <class T>
+void sinkhorn(const SinkhornProblem<T>* problems, int count, const SinkhornOptions& options,
+              void* workspace, cudaStream_t stream);
+
+// Elements from one problem to the next.
+struct SinkhornStrides {
+  std::int64_t cost;
+  std::int64_t f;
+  std::int64_t g;
+  std::int64_t log_a = 0;
+  std::int64_t log_b = 0;
+};
+
+// Many problems of one shape, each by one thread block. InvalidArgument where it is too large.
+template <class T>
+void sinkhorn_batch(const SinkhornProblem<T>& first, const SinkhornStrides& strides, int count,
+                    const SinkhornOptions& options, cudaStream_t stream);
+
+// Semi-relaxed transport: only the column sums are kept, for given potentials of the rows. One
+// pass.
+template <class T>
+void column_potentials(const T* cost, int rows, int columns, std::int64_t leading, const T* f,
+                       const T* log_a, double regularization, T* g, cudaStream_t stream);
+
+// P_ij = a_i b_j exp((f_i + g_j - C_ij)/regularization), row-major into `plan`.
+template <class T>
+void transport_plan(const SinkhornProblem<T>& problem, double regularization, T* plan,
+                    cudaStream_t stream);
+
+}  // namespace obol::transport::cuda
