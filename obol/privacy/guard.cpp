@@ -18,13 +18,16 @@ bool equal(const std::vector<Event>& first, const std::vector<Event>& second) {
 
 }  // namespace
 
-BudgetGuard::BudgetGuard(Ledger& ledger, const Budget& budget, const GuardOptions& options)
+BudgetGuard::BudgetGuard(Ledger& ledger, const std::optional<Budget>& budget,
+                         const GuardOptions& options)
     : ledger_(ledger), budget_(budget), options_(options) {
   if (options.block < 1)
     throw InvalidArgument(violation("the block of a guard", "at least 1", options.block));
 }
 
 std::int64_t BudgetGuard::unreserved(const Event& event) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (!budget_) return kMost;
   std::vector<Event> others;
   std::int64_t spent = 0;
   for (const Event& before : ledger_.spent())
@@ -33,7 +36,6 @@ std::int64_t BudgetGuard::unreserved(const Event& event) {
     else
       others.push_back(before);
   if (!limit_ || !same_mechanism(limit_->event, event) || !equal(limit_->others, others)) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 40;
     const auto with_steps = [&](std::int64_t steps) {
       std::vector<Event> all = others;
       all.push_back(with_count(event, steps));
@@ -41,7 +43,7 @@ std::int64_t BudgetGuard::unreserved(const Event& event) {
     };
     limit_ = Limit{.event = event,
                    .others = others,
-                   .most = most_steps(budget_, with_steps, kMost, options_.accounting)};
+                   .most = most_steps(*budget_, with_steps, kMost, options_.accounting)};
   }
   return std::max<std::int64_t>(0, limit_->most - spent);
 }
@@ -67,7 +69,7 @@ void BudgetGuard::pay(std::string_view purpose, const Event& event) {
       throw BudgetExceeded(
           fmt::format("epsilon must be at most {} at delta {}, but {} for {} would exceed it; it "
                       "did not happen",
-                      budget_.epsilon.value(), budget_.delta.value(), describe(one), purpose));
+                      budget_->epsilon.value(), budget_->delta.value(), describe(one), purpose));
     open->reservation = ledger_.reserve(purpose, with_count(one, count));
   }
   open->reservation.take();

@@ -26,8 +26,9 @@ struct GuardOptions {
 
 class BudgetGuard {
  public:
-  // `ledger` must outlive this.
-  BudgetGuard(Ledger& ledger, const Budget& budget, const GuardOptions& options = {});
+  // `ledger` must outlive this. Without a budget everything is recorded and nothing refused.
+  BudgetGuard(Ledger& ledger, const std::optional<Budget>& budget,
+              const GuardOptions& options = {});
 
   // One release of the event (its count is not looked at).
   void pay(std::string_view purpose, const Event& event);
@@ -54,7 +55,7 @@ class BudgetGuard {
   [[nodiscard]] std::int64_t unreserved(const Event& event);
 
   Ledger& ledger_;
-  Budget budget_;
+  std::optional<Budget> budget_;
   GuardOptions options_;
   std::vector<Open> open_;
   std::optional<Limit> limit_;

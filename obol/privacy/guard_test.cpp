@@ -85,5 +85,13 @@ TEST_F(Guarded, RefusesABlockOfNothing) {
   EXPECT_THROW(BudgetGuard(ledger, kBudget, {.block = 0}), InvalidArgument);
 }
 
+TEST_F(Guarded, WithoutABudgetAllIsRecordedAndNothingRefused) {
+  BudgetGuard guard(ledger, std::nullopt, {.block = 10});
+  const Event costly = Gaussian{.noise_multiplier = 0.01, .count = 1};
+  for (int step = 0; step < 25; ++step) guard.pay("training", costly);
+  guard.settle();
+  EXPECT_EQ(times(read_ledger(path).spent(), costly), 25);
+}
+
 }  // namespace
 }  // namespace obol::privacy

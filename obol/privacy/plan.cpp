@@ -80,8 +80,9 @@ std::optional<PublishedCount> published_count(const PrivacyOptions& options, dou
 }  // namespace
 
 void PrivacyOptions::describe(recipe::Fields& fields) {
-  fields.text("barrier", barrier, {"row", "batch", "record"},
-              "what is clipped: each generated row, all rows together, each private record");
+  fields.text("barrier", barrier, {"row", "batch", "record", "none"},
+              "what is clipped: each generated row, all rows together, each private record; none: "
+              "no privacy at all");
   fields.number("sampling_rate", sampling_rate, recipe::between(0, 1),
                 "probability of a record to take part in a step (Poisson)");
   fields.integer("shards", shards, recipe::at_least(1),
@@ -102,7 +103,9 @@ void PrivacyOptions::describe(recipe::Fields& fields) {
 std::vector<Event> Plan::events() const { return events_of(planned); }
 
 Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
-  static_cast<void>(needed(options.barrier, "barrier"));
+  if (needed(options.barrier, "barrier") == "none")
+    throw InvalidArgument(
+        violation("privacy.barrier", "row, batch or record to have a price", "none"));
   if (options.shards && options.sampling_rate)
     throw InvalidArgument(
         "privacy.sampling_rate and privacy.shards must not both be given: records are sampled, or "
@@ -113,6 +116,7 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
             .delta = Delta{needed(options.delta, "delta")},
             .budget = std::nullopt,
             .published = std::nullopt,
+            .noise_multiplier = 0,
             .steps = options.steps.value_or(0),
             .releases = 0,
             .calibrated = std::nullopt};
@@ -142,6 +146,7 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
                                     with_thousands(static_cast<std::uint64_t>(plan.steps)));
     }
   }
+  plan.noise_multiplier = multiplier;
   plan.planned = planned(options, multiplier, plan.steps);
   plan.releases = count_of(plan.planned.back().event);
   plan.published = published_count(options, multiplier);

@@ -42,6 +42,7 @@ struct Plan {
   Delta delta;
   std::optional<Epsilon> budget;
   std::optional<PublishedCount> published;
+  double noise_multiplier;  // of one output, as in the recipe or calibrated
   std::int64_t steps;
   std::int64_t releases;  // of training that one record meets; what a ledger will have
   // "noise_multiplier 0.87 (calibrated)": what the recipe left open, and was found for the budget.
@@ -50,7 +51,8 @@ struct Plan {
   [[nodiscard]] std::vector<Event> events() const;
 };
 
-// InvalidArgument where a key is missing, or does not go with the others. One of noise_multiplier
+// InvalidArgument where a key is missing, or does not go with the others, or the barrier is none:
+// there is nothing to account for. One of noise_multiplier
 // and steps may be left out where epsilon is given: the least noise, the most steps are then found.
 Plan plan_of(const PrivacyOptions& options, const Accounting& how = {});
 

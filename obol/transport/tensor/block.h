@@ -24,8 +24,9 @@ struct Block {
 enum class Side { kOther, kItself };
 std::vector<Block> blocks_of(const Problem& problem, Side side = Side::kOther);
 
-Solution solve(const Block& block, const SinkhornOptions& options, Side side,
-               const Solution* start = nullptr);
+// Each block on its own; `starts`, if any, are solutions to start from, one a block.
+std::vector<Solution> solve(const std::vector<Block>& blocks, const SinkhornOptions& options,
+                            Side side, const std::vector<Solution>& starts = {});
 
 // Rows [begin, end) of the block's plan, which sums to 1.
 torch::Tensor plan_rows(const Block& block, const Solution& solution, std::int64_t begin,

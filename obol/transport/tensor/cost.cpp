@@ -9,6 +9,7 @@
 
 #include "obol/base/error.h"
 #include "obol/transport/cpu/pairwise.h"
+#include "obol/transport/tensor/gpu.h"
 #include "obol/transport/tensor/types.h"
 
 namespace obol::transport {
@@ -165,7 +166,6 @@ Tensor squared_costs(const Tensor& x, const Tensor& y, const Cost& cost) {
   Tensor norms_x;
   Tensor norms_y;
   Tensor matrix = products_and_norms(x, y, norms_x, norms_y);
-  if (x.is_cuda()) return matrix.mul_(-2).add_(norms_x.unsqueeze(1)).add_(norms_y).clamp_min_(0);
   with_type(x, [&](auto type) {
     using T = decltype(type);
     finish_squared<T>(input_of<T>(x, y, cost), norms_x.data_ptr<T>(), norms_y.data_ptr<T>(),
@@ -245,6 +245,7 @@ Tensor cost_matrix(const Tensor& x, const Tensor& y, const Cost& given) {
   const Tensor rows_x = with_dense_rows(x);
   const Tensor rows_y = with_dense_rows(y);
   if (cost.kind == CostKind::kPower) return power_costs(rows_x, rows_y, cost.power);
+  if (x.is_cuda()) return gpu::cost_matrix(rows_x, rows_y, cost);
   if (cost.kind == CostKind::kSquared) return squared_costs(rows_x, rows_y, cost);
   return costs_of_differences(rows_x, rows_y, cost);
 }
@@ -255,7 +256,9 @@ Tensor cost_gradient(const Tensor& x, const Tensor& y, const Tensor& plan, const
   const Tensor rows_x = with_dense_rows(x);
   const Tensor rows_y = with_dense_rows(y);
   if (cost.kind == CostKind::kPower) return power_gradient(rows_x, rows_y, plan, cost.power);
-  if (cost.kind != CostKind::kSquared) return gradient_of_differences(rows_x, rows_y, plan, cost);
+  if (cost.kind != CostKind::kSquared)
+    return x.is_cuda() ? gpu::cost_gradient(rows_x, rows_y, plan, cost)
+                       : gradient_of_differences(rows_x, rows_y, plan, cost);
   const Centred centred(rows_x, rows_y);
   return centred.x.mul_(plan.sum(1, true)).addmm_(plan, centred.y, 1, -1).mul_(2);
 }

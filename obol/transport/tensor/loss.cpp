@@ -58,10 +58,11 @@ Valued value_and_gradients(const Problem& problem, const SinkhornOptions& option
   if (of_x) result.gradients.x = torch::zeros_like(problem.x.flatten(1));
   if (of_y) result.gradients.y = torch::zeros_like(problem.y.flatten(1));
   double dual = 0;
-  for (const Block& block : blocks_of(problem, side)) {
-    const Solution solution = solve(block, options, side);
-    dual += block.mass * solution.dual;
-    if (of_x || of_y) add_gradients(block, solution, problem.cost, result.gradients);
+  const std::vector<Block> blocks = blocks_of(problem, side);
+  const std::vector<Solution> solutions = solve(blocks, options, side);
+  for (std::size_t k = 0; k < blocks.size(); ++k) {
+    dual += blocks[k].mass * solutions[k].dual;
+    if (of_x || of_y) add_gradients(blocks[k], solutions[k], problem.cost, result.gradients);
   }
   result.value = torch::full({}, dual, problem.x.options().requires_grad(false));
   return result;

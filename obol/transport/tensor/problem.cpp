@@ -11,6 +11,7 @@
 #include "obol/base/error.h"
 #include "obol/transport/cpu/softmin.h"
 #include "obol/transport/tensor/block.h"
+#include "obol/transport/tensor/gpu.h"
 #include "obol/transport/tensor/types.h"
 
 namespace obol::transport {
@@ -159,6 +160,28 @@ SinkhornOptions threaded(const SinkhornOptions& options, const Tensor& cost) {
   return result;
 }
 
+Solution solve_one(const Block& block, const SinkhornOptions& options, Side side,
+                   const Solution* start) {
+  const SinkhornOptions with_threads = threaded(options, block.cost);
+  const Weights weights{span_of<double>(block.a), span_of<double>(block.b)};
+  Potentials from;
+  if (start != nullptr) from = {vector_of(start->f), vector_of(start->g)};
+  const SinkhornResult raw = with_type(block.x, [&](auto type) {
+    const auto cost = view_of<decltype(type)>(block.cost);
+    return side == Side::kItself ? transport::sinkhorn_self(cost, weights.a, with_threads)
+                                 : transport::sinkhorn(cost, weights, with_threads,
+                                                       start != nullptr ? &from : nullptr);
+  });
+  return {.f = tensor_of(raw.f),
+          .g = tensor_of(raw.g),
+          .dual = raw.dual,
+          .primal = raw.primal,
+          .marginal_error = raw.marginal_error,
+          .iterations = raw.iterations,
+          .converged = raw.converged,
+          .regularization = options.regularization};
+}
+
 // The potentials of `start` that belong to the block.
 Solution start_of(const Block& block, const Solution& start) {
   Solution part = start;
@@ -171,21 +194,14 @@ Solution solve_all(const Problem& problem, const SinkhornOptions& options, Side 
                    const Solution* start) {
   const torch::NoGradGuard no_grad;
   const std::vector<Block> blocks = blocks_of(problem, side);
-  std::vector<Solution> solutions(blocks.size());
-  if (start != nullptr)
+  std::vector<Solution> starts;
+  if (start != nullptr) {
     need(start->f.defined() && start->g.defined() && start->f.size(0) == problem.x.size(0) &&
              start->g.size(0) == problem.y.size(0),
          "the potentials to start from", "as many as points", "others");
-  // Classes side by side; a single problem uses the threads within.
-  const auto count = static_cast<std::int64_t>(blocks.size());
-  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto k = static_cast<std::size_t>(i);
-      const Solution from = start != nullptr ? start_of(blocks[k], *start) : Solution{};
-      solutions[k] = solve(blocks[k], options, side, start != nullptr ? &from : nullptr);
-    }
-  });
-  return joined(problem, blocks, solutions, side);
+    for (const Block& block : blocks) starts.push_back(start_of(block, *start));
+  }
+  return joined(problem, blocks, solve(blocks, options, side, starts), side);
 }
 
 }  // namespace
@@ -220,30 +236,24 @@ Tensor part_of(const Tensor& whole, const Tensor& indices) {
   return indices.defined() ? whole.index_select(0, indices) : whole;
 }
 
-Solution solve(const Block& block, const SinkhornOptions& options, Side side,
-               const Solution* start) {
-  const SinkhornOptions with_threads = threaded(options, block.cost);
-  const Weights weights{span_of<double>(block.a), span_of<double>(block.b)};
-  Potentials from;
-  if (start != nullptr) from = {vector_of(start->f), vector_of(start->g)};
-  const SinkhornResult raw = with_type(block.x, [&](auto type) {
-    const auto cost = view_of<decltype(type)>(block.cost);
-    return side == Side::kItself ? transport::sinkhorn_self(cost, weights.a, with_threads)
-                                 : transport::sinkhorn(cost, weights, with_threads,
-                                                       start != nullptr ? &from : nullptr);
+std::vector<Solution> solve(const std::vector<Block>& blocks, const SinkhornOptions& options,
+                            Side side, const std::vector<Solution>& starts) {
+  if (blocks[0].x.is_cuda()) return gpu::solve(blocks, options, side, starts);
+  std::vector<Solution> solutions(blocks.size());
+  // Classes side by side; a single problem uses the threads within.
+  const auto count = static_cast<std::int64_t>(blocks.size());
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto k = static_cast<std::size_t>(i);
+      solutions[k] = solve_one(blocks[k], options, side, starts.empty() ? nullptr : &starts[k]);
+    }
   });
-  return {.f = tensor_of(raw.f),
-          .g = tensor_of(raw.g),
-          .dual = raw.dual,
-          .primal = raw.primal,
-          .marginal_error = raw.marginal_error,
-          .iterations = raw.iterations,
-          .converged = raw.converged,
-          .regularization = options.regularization};
+  return solutions;
 }
 
 Tensor plan_rows(const Block& block, const Solution& solution, std::int64_t begin,
                  std::int64_t end) {
+  if (block.x.is_cuda()) return gpu::plan_rows(block, solution, begin, end);
   Tensor plan = torch::empty({end - begin, block.y.size(0)}, block.x.options());
   with_type(block.x, [&](auto type) {
     using T = decltype(type);

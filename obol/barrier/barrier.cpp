@@ -1,0 +1,144 @@
+#include "obol/barrier/barrier.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+#include "obol/transport/tensor/cost.h"
+
+namespace obol::barrier {
+namespace {
+
+using torch::Tensor;
+
+// Norms are taken in double; what is left is the rounding of a product in float.
+constexpr double kRoundingOfClip = 1e-6;
+// The norm of a pull comes from distances and shares in float.
+constexpr double kRoundingOfPull = 1e-4;
+// A sum of pulls in float depends a little on all of them: by some 6e-4 of clip_norm at 600 records
+// a class that all pull one way. The noise is widened by this much.
+constexpr double kRoundingOfSum = 1e-3;
+
+void check(const BarrierOptions& options) {
+  const auto need = [](double value, const char* name) {
+    if (!std::isfinite(value) || value <= 0)
+      throw InvalidArgument(violation(name, "finite and positive", value));
+  };
+  need(options.clip_norm, "clip_norm");
+  need(options.noise_multiplier, "noise_multiplier");
+}
+
+// min(1, bound / norm), and 0 where the norm is not finite.
+Tensor scale_to(const Tensor& norms, double bound) {
+  const Tensor scale = (bound / norms.clamp_min(bound)).clamp_max_(1);
+  return torch::where(norms.isfinite(), scale, torch::zeros_like(scale));
+}
+
+Tensor finite_or_zero(const Tensor& values) { return torch::nan_to_num(values, 0.0, 0.0, 0.0); }
+
+// The rows of one class and the samples of it.
+Tensor pull_of_class(const Tensor& x, const Tensor& potentials, const Tensor& samples,
+                     double regularization, double clip_norm) {
+  const Tensor distances = transport::cost_matrix(x, samples, {});
+  const Tensor shares =
+      torch::softmax((potentials.unsqueeze(1) - distances).div_(regularization), 0);
+  const Tensor norms = shares.square().mul_(distances).sum(0).sqrt_();
+  const Tensor weighted = shares.mul(scale_to(norms, clip_norm / (1 + kRoundingOfPull)));
+  return torch::addmm(x * weighted.sum(1, true), weighted, samples, 1, -1);
+}
+
+}  // namespace
+
+Tensor clip_rows(const Tensor& values, double bound) {
+  const Tensor norms = values.to(torch::kDouble).flatten(1).norm(2, {1}, true);
+  const Tensor scale = scale_to(norms, bound / (1 + kRoundingOfClip)).to(values.scalar_type());
+  return finite_or_zero(values).flatten(1).mul(scale).view(values.sizes());
+}
+
+Tensor clip_whole(const Tensor& values, double bound) {
+  return clip_rows(values.flatten().unsqueeze(0), bound).view(values.sizes());
+}
+
+RowBarrier::RowBarrier(Door& door, const BarrierOptions& options) : door_(door), options_(options) {
+  check(options);
+}
+
+Tensor RowBarrier::release(const Drawn<Tensor>& gradient, std::int64_t rows) {
+  const double root = std::sqrt(static_cast<double>(rows));
+  const auto clipped = gradient.map([&](const Tensor& values) {
+    // A fact of the program, not of the data.
+    if (values.size(0) != rows)
+      throw Error(fmt::format("a gradient must have {} rows, but has {}", rows, values.size(0)));
+    return clip_rows(values, options_.clip_norm);
+  });
+  return door_.release(
+      kTraining,
+      privacy::SampledGaussian{.sampling_rate = clipped.rate,
+                               .noise_multiplier = options_.noise_multiplier / root,
+                               .count = 1},
+      2 * options_.clip_norm * root, clipped.value);
+}
+
+BatchBarrier::BatchBarrier(Door& door, const BarrierOptions& options)
+    : door_(door), options_(options) {
+  check(options);
+}
+
+Tensor BatchBarrier::release(const Drawn<Tensor>& gradient) {
+  const auto clipped =
+      gradient.map([&](const Tensor& values) { return clip_whole(values, options_.clip_norm); });
+  return door_.release(
+      kTraining,
+      privacy::SampledGaussian{
+          .sampling_rate = clipped.rate, .noise_multiplier = options_.noise_multiplier, .count = 1},
+      2 * options_.clip_norm, clipped.value);
+}
+
+Tensor pull(const Rows& rows, const Sample& samples, double regularization, double clip_norm) {
+  const torch::NoGradGuard no_grad;
+  const std::int64_t of_class = rows.points.size(0) / rows.classes;
+  std::vector<Tensor> pulls;
+  std::int64_t from = 0;
+  for (std::int64_t c = 0; c < rows.classes; ++c) {
+    const Tensor x = rows.points.slice(0, c * of_class, (c + 1) * of_class);
+    const std::int64_t to = from + samples.class_counts[static_cast<std::size_t>(c)];
+    const Tensor potentials =
+        rows.potentials.slice(0, c * of_class, (c + 1) * of_class).to(x.options());
+    pulls.push_back(to == from ? torch::zeros_like(x)
+                               : pull_of_class(x, potentials, samples.points.slice(0, from, to),
+                                               regularization, clip_norm));
+    from = to;
+  }
+  return torch::cat(pulls);
+}
+
+RecordBarrier::RecordBarrier(Door& door, const BarrierOptions& options, double regularization)
+    : door_(door), options_(options), regularization_(regularization) {
+  check(options);
+  if (!std::isfinite(regularization) || regularization <= 0)
+    throw InvalidArgument(violation("regularization", "finite and positive", regularization));
+}
+
+Tensor RecordBarrier::release(const Rows& rows, const Drawn<Sample>& sample) {
+  const auto sum = sample.map([&](const Sample& records) {
+    return finite_or_zero(pull(rows, records, regularization_, options_.clip_norm));
+  });
+  return door_.release(
+      kTraining,
+      privacy::SampledGaussian{
+          .sampling_rate = sum.rate, .noise_multiplier = options_.noise_multiplier, .count = 1},
+      options_.clip_norm * (1 + kRoundingOfSum), sum.value);
+}
+
+HistogramBarrier::HistogramBarrier(Door& door, double noise) : door_(door), noise_(noise) {
+  if (!std::isfinite(noise) || noise <= 0)
+    throw InvalidArgument(violation("histogram_noise", "finite and positive", noise));
+}
+
+Tensor HistogramBarrier::release(const Private<Tensor>& counts) {
+  return door_.release(kHistogram, privacy::Gaussian{.noise_multiplier = noise_, .count = 1}, 1,
+                       counts);
+}
+
+}  // namespace obol::barrier

@@ -1,0 +1,40 @@
+#include "obol/barrier/door.h"
+
+#include <span>
+#include <type_traits>
+#include <variant>
+
+#include "obol/base/error.h"
+#include "obol/privacy/noise.h"
+
+namespace obol::barrier {
+namespace {
+
+double multiplier_of(const privacy::Event& event) {
+  return std::visit(
+      [](const auto& one) -> double {
+        using E = std::decay_t<decltype(one)>;
+        if constexpr (std::is_same_v<E, privacy::SampledGaussian> ||
+                      std::is_same_v<E, privacy::Gaussian>)
+          return one.noise_multiplier;
+        else
+          throw UnsupportedEvent("a release must be Gaussian, but its event is not");
+      },
+      event);
+}
+
+}  // namespace
+
+torch::Tensor Door::release(std::string_view purpose, const privacy::Event& event,
+                            double sensitivity, const Private<torch::Tensor>& values) {
+  const double multiplier = multiplier_of(event);
+  guard_.pay(purpose, event);
+  const torch::Tensor& opened = values.release(Key());
+  torch::Tensor noisy = torch::empty(opened.sizes(), torch::kFloat).copy_(opened);
+  privacy::add_gaussian(
+      bits_, std::span<float>(noisy.data_ptr<float>(), static_cast<std::size_t>(noisy.numel())),
+      {.sensitivity = sensitivity, .noise_multiplier = multiplier});
+  return noisy.to(opened.device());
+}
+
+}  // namespace obol::barrier

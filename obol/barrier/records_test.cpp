@@ -1,0 +1,90 @@
+#include "obol/barrier/records.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "obol/base/error.h"
+
+namespace obol::barrier {
+namespace {
+
+using torch::Tensor;
+
+class Log : public DisclosureLog {
+ public:
+  void record(std::string_view /*reason*/) override {}
+};
+
+// For tests: what is inside.
+template <class T>
+T opened(const Private<T>& value) {
+  Log log;
+  return value.declassify("test", log).value;
+}
+
+// Record i has the value i in all its pixels.
+data::Dataset numbered(std::int64_t count, bool labelled) {
+  data::Dataset data;
+  data.shape = {.channels = 1, .height = 2, .width = 3};
+  std::vector<std::uint8_t> pixels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    pixels.insert(pixels.end(), 6, static_cast<std::uint8_t>(i));
+    if (labelled) data.labels.push_back(static_cast<std::int32_t>(i % 3));
+  }
+  data.pixels = pixels;
+  if (labelled) data.class_names = {"0", "1", "2", "3"};
+  data.declared_size = count;
+  return data;
+}
+
+TEST(PrivateRecords, AreDrawnClassByClassWithTheirOwnLabels) {
+  SeededBits bits(3);
+  const Private<data::Dataset> data(numbered(200, true));
+  const PrivateRecords records(data, {});
+  EXPECT_EQ(records.classes(), 4);
+  for (int trial = 0; trial < 5; ++trial) {
+    const Drawn<Sample> drawn = records.draw(0.3, bits);
+    EXPECT_EQ(drawn.rate, 0.3);
+    const Sample sample = opened(drawn.value);
+    const Tensor labels = sample.labels();
+    ASSERT_EQ(labels.size(0), sample.points.size(0));
+    const Tensor numbers = (sample.points.select(1, 0) * 255).round().to(torch::kLong);
+    EXPECT_TRUE(labels.equal(numbers.remainder(3)));
+    EXPECT_EQ(sample.class_counts[3], 0);
+    EXPECT_NEAR(static_cast<double>(labels.size(0)), 60, 40);
+  }
+  EXPECT_TRUE(
+      opened(records.class_counts()).equal(torch::tensor({67.0, 67.0, 66.0, 0.0}, torch::kDouble)));
+}
+
+TEST(PrivateRecords, TakeTheRangeThatTheGeneratorHas) {
+  SeededBits bits(3);
+  const Private<data::Dataset> data(numbered(256, false));
+  const Sample unit = opened(PrivateRecords(data, {}).draw(1, bits).value);
+  EXPECT_EQ(unit.points.min().item<float>(), 0);
+  EXPECT_EQ(unit.points.max().item<float>(), 1);
+  const Sample wide = opened(PrivateRecords(data, {.lowest = -1}).draw(1, bits).value);
+  EXPECT_FLOAT_EQ(wide.points.min().item<float>(), -1);
+  EXPECT_FLOAT_EQ(wide.points.max().item<float>(), 1);
+  EXPECT_EQ(wide.class_counts, std::vector<std::int64_t>{256});
+}
+
+TEST(PrivateRecords, MayBeMappedToFeaturesOnce) {
+  SeededBits bits(3);
+  const Private<data::Dataset> data(numbered(256, false));
+  int calls = 0;
+  const PrivateRecords records(data, {.lowest = -1, .features = [&](const Tensor& images) {
+                                        ++calls;
+                                        return images.sum(1, true);
+                                      }});
+  const Sample sample = opened(records.draw(1, bits).value);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(sample.points.sizes(), (std::vector<std::int64_t>{256, 1}));
+  EXPECT_FLOAT_EQ(sample.points.max().item<float>(), 6);
+  EXPECT_EQ(opened(records.draw(0, bits).value).points.size(0), 0);
+}
+
+}  // namespace
+}  // namespace obol::barrier

@@ -1,0 +1,82 @@
+#include "obol/method/dp_sinkhorn/features.h"
+
+#include <charconv>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+
+namespace obol::method::dp_sinkhorn {
+namespace {
+
+using torch::Tensor;
+
+// Rows of the orthonormal discrete cosine transform (type II), the lowest `count` frequencies.
+Tensor cosines(std::int64_t count, std::int64_t size) {
+  const Tensor frequency = torch::arange(count, torch::kDouble).unsqueeze(1);
+  const Tensor place = torch::arange(size, torch::kDouble).unsqueeze(0) + 0.5;
+  const auto n = static_cast<double>(size);
+  Tensor rows = (frequency * place * (std::numbers::pi / n)).cos() * std::sqrt(2 / n);
+  rows[0] *= std::sqrt(0.5);
+  return rows.to(torch::kFloat);
+}
+
+// Gaussian weights over the distance; every place gives away 1 in all, so that the norm is at most
+// 1 up to what the border lacks.
+Tensor blur(double width, std::int64_t size) {
+  const Tensor place = torch::arange(size, torch::kDouble);
+  const Tensor far = (place.unsqueeze(1) - place.unsqueeze(0)) / width;
+  const double total = (torch::arange(-size, size + 1, torch::kDouble) / width)
+                           .square()
+                           .div_(-2)
+                           .exp()
+                           .sum()
+                           .item<double>();
+  return (far.square() / -2).exp().div_(total).to(torch::kFloat);
+}
+
+double parameter(std::string_view text, double least, double most) {
+  const std::string_view number = text.substr(text.find(':') + 1);
+  double value = 0;
+  const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const bool is_number = status == std::errc{} && end == number.data() + number.size();
+  if (!is_number || !(value >= least && value <= most))
+    throw InvalidArgument(violation(fmt::format("the number in method.features = \"{}\"", text),
+                                    fmt::format("from {} to {}", least, most), number));
+  return value;
+}
+
+}  // namespace
+
+Features::Features(const data::ImageShape& shape, Tensor vertical, Tensor horizontal)
+    : shape_(shape), vertical_(std::move(vertical)), horizontal_(std::move(horizontal)) {}
+
+Tensor Features::operator()(const Tensor& images) const {
+  if (are_pixels()) return images;
+  const Tensor planes = images.view({-1, shape_.height, shape_.width});
+  const Tensor down = torch::matmul(vertical_.to(images.device()), planes);
+  const Tensor both = torch::matmul(down, horizontal_.to(images.device()).t());
+  return both.reshape({images.size(0), -1});
+}
+
+Features parse_features(std::string_view text, const data::ImageShape& shape) {
+  if (text == "pixels") return {};
+  if (text.starts_with("blur:")) {
+    const double width = parameter(text, 0.1, 100);
+    return {shape, blur(width, shape.height), blur(width, shape.width)};
+  }
+  if (text.starts_with("dct:")) {
+    const auto side = static_cast<double>(std::min(shape.height, shape.width));
+    const double count = parameter(text, 1, side);
+    if (count != std::floor(count))
+      throw InvalidArgument(violation("K of method.features = \"dct:K\"", "whole", count));
+    const auto k = static_cast<std::int64_t>(count);
+    return {shape, cosines(k, shape.height), cosines(k, shape.width)};
+  }
+  throw InvalidArgument(violation("method.features", "pixels, blur:S or dct:K", text));
+}
+
+}  // namespace obol::method::dp_sinkhorn

@@ -1,0 +1,37 @@
+// Public linear maps of images, in whose space the record barrier may measure and release.
+//
+//   Features features = parse_features("dct:14", {.channels = 1, .height = 28, .width = 28});
+//   torch::Tensor low = features(images);      // [n, 784] to [n, 196]
+//
+// A map of norm at most 1 that drops what carries little leaves less for the noise to cover.
+#pragma once
+
+#include <string_view>
+
+#include <torch/torch.h>
+
+#include "obol/data/dataset.h"
+
+namespace obol::method::dp_sinkhorn {
+
+class Features {
+ public:
+  // Images as they are.
+  Features() = default;
+  // Each channel is a matrix I that becomes vertical I horizontal^T.
+  Features(const data::ImageShape& shape, torch::Tensor vertical, torch::Tensor horizontal);
+
+  [[nodiscard]] bool are_pixels() const { return !vertical_.defined(); }
+  // [n, channels * height * width]; differentiable.
+  [[nodiscard]] torch::Tensor operator()(const torch::Tensor& images) const;
+
+ private:
+  data::ImageShape shape_;
+  torch::Tensor vertical_;    // [rows out, height]
+  torch::Tensor horizontal_;  // [columns out, width]
+};
+
+// pixels, blur:S or dct:K; InvalidArgument otherwise.
+Features parse_features(std::string_view text, const data::ImageShape& shape);
+
+}  // namespace obol::method::dp_sinkhorn

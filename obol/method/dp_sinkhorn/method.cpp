@@ -1,0 +1,376 @@
+#include "obol/method/dp_sinkhorn/method.h"
+
+#include <cmath>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+#include "obol/model/script.h"
+#include "obol/transport/tensor/loss.h"
+
+namespace obol::method::dp_sinkhorn {
+namespace {
+
+using torch::Tensor;
+
+constexpr const char* kGenerator = "generator";
+constexpr const char* kAverage = "average";
+constexpr const char* kAveraged = "averaged steps";
+constexpr const char* kOptimizer = "optimizer";
+constexpr const char* kClassSizes = "class sizes";
+
+double lowest_of(const model::GeneratorOptions& options) {
+  return options.output == "tanh" ? -1 : 0;
+}
+
+std::int64_t classes_of(const data::Dataset::PublicFacts& facts) {
+  return std::max<std::int64_t>(1, facts.num_classes);
+}
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const OptimizerOptions& options,
+                                                        const std::vector<Tensor>& parameters) {
+  if (options.kind == "sgd")
+    return std::make_unique<torch::optim::SGD>(parameters,
+                                               torch::optim::SGDOptions(options.learning_rate)
+                                                   .momentum(options.momentum)
+                                                   .weight_decay(options.weight_decay));
+  return std::make_unique<torch::optim::Adam>(parameters,
+                                              torch::optim::AdamOptions(options.learning_rate)
+                                                  .betas({options.beta1, options.beta2})
+                                                  .weight_decay(options.weight_decay));
+}
+
+void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
+  for (auto& group : optimizer.param_groups()) group.options().set_lr(rate);
+}
+
+template <class T>
+std::string saved(const T& value) {
+  std::ostringstream out;
+  torch::save(value, out);
+  return out.str();
+}
+
+template <class T>
+void restore(const run::Sections& sections, const char* name, T& value) {
+  const auto found = sections.find(name);
+  if (found == sections.end())
+    throw DataError(fmt::format("a checkpoint must have the section \"{}\", but has none", name));
+  std::istringstream in(found->second);
+  try {
+    torch::load(value, in);
+  } catch (const c10::Error& error) {
+    throw DataError(
+        fmt::format("the section \"{}\" of a checkpoint must be readable, but is not "
+                    "({})",
+                    name, error.what_without_backtrace()));
+  }
+}
+
+transport::SinkhornOptions solver_of(const MethodOptions& options) {
+  transport::SinkhornOptions solver{.regularization = options.regularization,
+                                    .max_iterations = options.max_iterations};
+  if (options.solver == "annealed") solver.stopping = transport::Stopping::kAnnealed;
+  return solver;
+}
+
+// The derivative of `loss` with respect to `at`.
+Tensor gradient_of(const Tensor& loss, const Tensor& at) {
+  return torch::autograd::grad({loss}, {at})[0];
+}
+
+Tensor flat_gradient(const Tensor& images, const Tensor& gradient,
+                     const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> flat;
+  for (const Tensor& part : torch::autograd::grad({images}, parameters, {gradient.view_as(images)},
+                                                  /*retain_graph=*/true))
+    flat.push_back(part.flatten());
+  return torch::cat(flat);
+}
+
+}  // namespace
+
+void check(const Options& options, const data::Dataset::PublicFacts& facts) {
+  const std::int64_t classes = classes_of(facts);
+  const bool is_record = options.barrier == "record";
+  const auto divides = [&](std::int64_t count, const char* key) {
+    if (count % classes != 0)
+      throw InvalidArgument(violation(
+          key, fmt::format("a multiple of the {} classes with barrier record", classes), count));
+  };
+  if (is_record) {
+    divides(options.generated_batch, "privacy.generated_batch");
+    divides(options.method.second_batch, "method.second_batch");
+    if (classes > 1 && !options.histogram_noise)
+      throw InvalidArgument(violation("privacy.histogram_noise",
+                                      "given with barrier record and labelled data", "missing"));
+    static_cast<void>(parse_features(options.method.features, facts.shape));
+  } else {
+    static_cast<void>(transport::parse_cost(options.method.cost));
+    if (options.method.perturb == "parameters" && options.barrier == "row")
+      throw InvalidArgument(
+          violation("method.perturb", "images with barrier row", options.method.perturb));
+  }
+}
+
+DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& data,
+                       const Surroundings& surroundings)
+    : options_(options),
+      surroundings_(surroundings),
+      shape_(data.facts().shape),
+      classes_(classes_of(data.facts())),
+      records_count_(data.facts().declared_size),
+      features_(options.barrier == "record" ? parse_features(options.method.features, shape_)
+                                            : Features()),
+      records_(data, {.device = surroundings.device,
+                      .lowest = lowest_of(options.generator),
+                      .features = features_.are_pixels()
+                                      ? std::function<Tensor(const Tensor&)>()
+                                      : [this](const Tensor& x) { return features_(x); }}),
+      generator_(model::make_generator(options.generator, shape_, data.facts().num_classes)) {
+  check(options, data.facts());
+  generator_->to(surroundings.device);
+  generator_->train();
+  released_ = model::make_generator(options.generator, shape_, data.facts().num_classes);
+  released_->to(surroundings.device);
+  if (options.method.average > 0) average_.emplace(*generator_, options.method.average);
+  optimizer_ = make_optimizer(options.optimizer, generator_->parameters());
+  class_sizes_ = torch::full({classes_}, static_cast<double>(records_count_), torch::kFloat);
+}
+
+void DpSinkhorn::start() {
+  if (options_.barrier != "record" || classes_ == 1) return;
+  barrier::HistogramBarrier histogram(*surroundings_.door, *options_.histogram_noise);
+  // A class that is hardly there must not be divided by what is left of it.
+  const double least = std::max(1.0, 2 * *options_.histogram_noise);
+  class_sizes_ = histogram.release(records_.class_counts()).clamp_min(least).to(torch::kFloat);
+}
+
+Tensor DpSinkhorn::balanced_labels(std::int64_t count) const {
+  return torch::arange(classes_).repeat_interleave(count / classes_).to(surroundings_.device);
+}
+
+DpSinkhorn::Generated DpSinkhorn::generate(const Tensor& labels) {
+  const Tensor z = generator_->latents(labels.size(0), surroundings_.bits).to(surroundings_.device);
+  return {generator_->forward(z, labels), labels};
+}
+
+Tensor DpSinkhorn::features_of(const Tensor& images) const { return features_(images.flatten(1)); }
+
+void DpSinkhorn::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
+  const double rate = learning_rate_at(options_.optimizer, step, options_.steps);
+  set_learning_rate(*optimizer_, rate);
+  metrics_ = {{"learning_rate", run::Public(rate, run::Origin::kSyntheticOnly)}};
+  optimizer_->zero_grad();
+  if (options_.barrier == "record")
+    step_record(step);
+  else
+    step_rows();
+  optimizer_->step();
+  if (average_) average_->update(*generator_);
+}
+
+void DpSinkhorn::step_record(std::int64_t step) {
+  const MethodOptions& method = options_.method;
+  const std::int64_t n = options_.generated_batch;
+  const std::int64_t n2 = method.second_batch;
+  const Generated generated = generate(balanced_labels(n));
+  const Tensor points = features_of(generated.images);
+  const Tensor labels2 = balanced_labels(n2);
+  barrier::Sample second;
+  barrier::Rows rows{points.detach(), torch::zeros({n}, points.options()), classes_};
+  {
+    const torch::NoGradGuard no_grad;
+    if (!last_second_.defined()) last_second_ = features_of(generate(labels2).images);
+    second = {features_of(generate(labels2).images),
+              std::vector<std::int64_t>(static_cast<std::size_t>(classes_), n2 / classes_)};
+    // Potentials from generated rows that have no other part in this step: those of the step
+    // before.
+    if (method.potential_iterations > 0)
+      rows.potentials = transport::sinkhorn({.x = rows.points,
+                                             .y = last_second_,
+                                             .labels_x = generated.labels,
+                                             .labels_y = labels2,
+                                             .label_weight = transport::kSeparateClasses},
+                                            {.regularization = method.regularization,
+                                             .tolerance = 1e-3,
+                                             .max_iterations = method.potential_iterations})
+                            .f.to(rows.points.options());
+  }
+  barrier::RecordBarrier barrier(
+      *surroundings_.door,
+      {.clip_norm = method.clip_norm, .noise_multiplier = options_.noise_multiplier},
+      method.regularization);
+  const Tensor released =
+      barrier.release(rows, records_.draw(options_.sampling_rate, surroundings_.bits));
+  const Tensor self = barrier::pull(rows, second, method.regularization, method.clip_norm);
+  last_second_ = second.points;
+  // Over what a class is expected to contribute, n_c rows of it.
+  const auto of_class = static_cast<double>(n) / static_cast<double>(classes_);
+  const Tensor sizes = class_sizes_.to(surroundings_.device).index_select(0, generated.labels);
+  const Tensor data_term = released * (of_class / options_.sampling_rate / sizes).unsqueeze(1);
+  const double weight = self_weight_at(method, step, options_.steps);
+  const Tensor gradient =
+      data_term - self * (weight * static_cast<double>(n) / static_cast<double>(n2));
+  metrics_.push_back({"self_weight", run::Public(weight, run::Origin::kSyntheticOnly)});
+  metrics_.push_back(
+      {"gradient_norm", run::Public(gradient.norm().item<double>(), run::Origin::kReleased)});
+  points.backward(gradient / static_cast<double>(n));
+}
+
+barrier::Drawn<Tensor> DpSinkhorn::private_gradient(const Tensor& rows, const Tensor& labels,
+                                                    const Tensor& self) {
+  const MethodOptions& method = options_.method;
+  const auto sample = records_.draw(options_.sampling_rate, surroundings_.bits);
+  return sample.map([&](const barrier::Sample& records) {
+    const Tensor own = self.slice(0, 0, rows.size(0));
+    // Nobody was drawn: the private part is zero.
+    if (records.points.size(0) == 0) return own.clone();
+    transport::Problem problem{.x = rows.detach().clone().requires_grad_(),
+                               .y = records.points,
+                               .cost = transport::parse_cost(method.cost)};
+    if (classes_ > 1) {
+      problem.labels_x = labels;
+      problem.labels_y = records.labels().to(labels.device());
+      problem.label_weight = method.label_weight;
+    }
+    const Tensor loss = 2 * transport::entropic_cost(problem, solver_of(method));
+    return gradient_of(loss, problem.x) + own;
+  });
+}
+
+Tensor DpSinkhorn::release(const barrier::Drawn<Tensor>& gradient, std::int64_t rows) {
+  const barrier::BarrierOptions bounds{.clip_norm = options_.method.clip_norm,
+                                       .noise_multiplier = options_.noise_multiplier};
+  if (options_.barrier == "row")
+    return barrier::RowBarrier(*surroundings_.door, bounds).release(gradient, rows);
+  if (options_.barrier == "batch")
+    return barrier::BatchBarrier(*surroundings_.door, bounds).release(gradient);
+  return gradient.value.declassify("training without privacy", *surroundings_.disclosures)
+      .value.clone();
+}
+
+void DpSinkhorn::step_rows() {
+  const MethodOptions& method = options_.method;
+  const std::int64_t n = options_.generated_batch;
+  const auto resampled = static_cast<std::int64_t>(method.resample * static_cast<double>(n));
+  const Tensor labels = torch::randint(classes_, {n}).to(surroundings_.device);
+  const Generated generated = generate(torch::cat({labels, labels.slice(0, 0, resampled)}));
+  const Tensor rows = generated.images.detach().flatten(1);
+  // The self term: generated rows alone, each on one side or on both.
+  const Tensor x = rows.clone().requires_grad_();
+  transport::Problem problem{.x = x.slice(0, 0, n), .y = x.slice(0, resampled, n + resampled)};
+  problem.cost = transport::parse_cost(method.cost);
+  if (classes_ > 1) {
+    problem.labels_x = labels;
+    problem.labels_y = generated.labels.slice(0, resampled, n + resampled);
+    problem.label_weight = method.label_weight;
+  }
+  const Tensor self_cost = resampled > 0
+                               ? transport::entropic_cost(problem, solver_of(method))
+                               : transport::entropic_self_cost(problem, solver_of(method));
+  const Tensor self = -gradient_of(self_cost, x);
+  const auto gradient = private_gradient(rows.slice(0, 0, n), labels, self);
+  if (method.perturb == "parameters") {
+    backward_by_parameters(generated, self, gradient);
+    return;
+  }
+  // Rows beyond n stand in the self term alone: they are clipped like the others, and need no
+  // noise.
+  const Tensor released = release(gradient, n);
+  const bool is_clipped = options_.barrier != "none";
+  const Tensor beyond = self.slice(0, n);
+  metrics_.push_back(
+      {"gradient_norm", run::Public(released.norm().item<double>(), run::Origin::kReleased)});
+  const Tensor whole =
+      torch::cat({released, is_clipped ? barrier::clip_rows(beyond, method.clip_norm) : beyond});
+  generated.images.backward(whole.view_as(generated.images));
+}
+
+void DpSinkhorn::backward_by_parameters(const Generated& generated, const Tensor& self,
+                                        const barrier::Drawn<Tensor>& gradient) {
+  const std::int64_t n = options_.generated_batch;
+  const std::vector<Tensor> parameters = generator_->parameters();
+  const auto flat = gradient.map([&](const Tensor& rows) {
+    return flat_gradient(generated.images, torch::cat({rows, self.slice(0, n)}), parameters);
+  });
+  const Tensor released = release(flat, n);
+  std::int64_t from = 0;
+  for (const Tensor& parameter : parameters) {
+    parameter.mutable_grad() =
+        released.slice(0, from, from + parameter.numel()).view_as(parameter).clone();
+    from += parameter.numel();
+  }
+}
+
+run::Sections DpSinkhorn::save() {
+  run::Sections sections{{kGenerator, saved(generator_)}, {kClassSizes, saved(class_sizes_)}};
+  std::ostringstream optimizer;
+  torch::save(*optimizer_, optimizer);
+  sections[kOptimizer] = optimizer.str();
+  if (average_) {
+    sections[kAverage] = saved(average_->parameters());
+    sections[kAveraged] = std::to_string(average_->steps());
+  }
+  return sections;
+}
+
+void DpSinkhorn::load(const run::Sections& sections) {
+  restore(sections, kGenerator, generator_);
+  restore(sections, kClassSizes, class_sizes_);
+  restore(sections, kOptimizer, *optimizer_);
+  if (average_) restore_average(sections);
+  generator_->to(surroundings_.device);
+}
+
+std::vector<run::Metric> DpSinkhorn::metrics() { return metrics_; }
+
+void DpSinkhorn::restore_average(const run::Sections& sections) {
+  std::vector<Tensor> parameters;
+  restore(sections, kAverage, parameters);
+  const std::vector<Tensor>& own = average_->parameters();
+  const torch::NoGradGuard no_grad;
+  bool fits = parameters.size() == own.size() && sections.contains(kAveraged);
+  for (std::size_t k = 0; fits && k < own.size(); ++k)
+    fits = parameters[k].sizes() == own[k].sizes();
+  if (!fits)
+    throw DataError("the averaged weights of a checkpoint must fit the generator, but do not");
+  for (std::size_t k = 0; k < own.size(); ++k) own[k].copy_(parameters[k]);
+  average_->set_steps(std::stoll(sections.at(kAveraged)));
+}
+
+std::shared_ptr<model::Generator> DpSinkhorn::released() {
+  constexpr std::int64_t kForStatistics = 2000;
+  const torch::NoGradGuard no_grad;
+  model::WeightAverage(*generator_, 0).copy_to(*released_);
+  if (average_) {
+    average_->copy_to(*released_);
+    model::recompute_statistics(*released_, kForStatistics, surroundings_.bits);
+  }
+  released_->eval();
+  return released_;
+}
+
+std::optional<run::Samples> DpSinkhorn::samples() {
+  constexpr std::int64_t kColumns = 10;
+  const torch::NoGradGuard no_grad;
+  const auto network = released();
+  const Tensor labels = balanced_labels(classes_ * kColumns);
+  const Tensor images = network->forward(
+      network->latents(labels.size(0), surroundings_.bits).to(surroundings_.device), labels);
+  const double lowest = lowest_of(options_.generator);
+  const Tensor bytes = ((images - lowest) * (255 / (1 - lowest)))
+                           .round()
+                           .clamp(0, 255)
+                           .to(torch::kCPU, torch::kByte)
+                           .contiguous();
+  run::Samples samples{.shape = shape_, .pixels = {}, .columns = kColumns};
+  samples.pixels.assign(bytes.data_ptr<std::uint8_t>(),
+                        bytes.data_ptr<std::uint8_t>() + bytes.numel());
+  return samples;
+}
+
+std::string DpSinkhorn::generator() { return model::script_bytes(*released()); }
+
+}  // namespace obol::method::dp_sinkhorn

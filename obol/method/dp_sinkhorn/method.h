@@ -1,0 +1,108 @@
+// DP-Sinkhorn: a generator trained by optimal transport to private data (Cao, Bie, Vahdat, Fidler
+// and Kreis 2021), with the paper's barriers and the record barrier.
+//
+//   DpSinkhorn method(options, data, {.door = &door, .bits = bits});
+//   run::train(method, folder, steps, &payment);
+//
+// Every step draws a Poisson sample of the private records and n generated images, n being fixed.
+// With the barriers `row` and `batch` the gradient of the semi-debiased Sinkhorn loss with respect
+// to the images is clipped and has noise; with `record` it is the sum of each record's own clipped
+// pull, against a self term of generated images alone. The rest is back-propagation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "obol/barrier/barrier.h"
+#include "obol/barrier/records.h"
+#include "obol/method/dp_sinkhorn/features.h"
+#include "obol/method/dp_sinkhorn/options.h"
+#include "obol/model/average.h"
+#include "obol/model/generator.h"
+#include "obol/privacy/plan.h"
+#include "obol/run/loop.h"
+
+namespace obol::method::dp_sinkhorn {
+
+struct Options {
+  MethodOptions method;
+  OptimizerOptions optimizer;
+  model::GeneratorOptions generator;
+  std::string barrier;  // row, batch, record or none
+  double sampling_rate;
+  double noise_multiplier = 0;
+  std::int64_t generated_batch;
+  std::int64_t steps;
+  std::optional<double> histogram_noise;
+};
+
+// InvalidArgument where the parts do not go together, or not with such data.
+void check(const Options& options, const data::Dataset::PublicFacts& facts);
+
+struct Surroundings {
+  barrier::Door* door = nullptr;         // null where the barrier is none
+  DisclosureLog* disclosures = nullptr;  // where the reason is kept if the barrier is none
+  RandomBits& bits;                      // of the sampling
+  torch::Device device = torch::kCPU;
+};
+
+class DpSinkhorn final : public run::Method {
+ public:
+  DpSinkhorn(const Options& options, const Private<data::Dataset>& data,
+             const Surroundings& surroundings);
+
+  void start() override;
+  void step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) override;
+  run::Sections save() override;
+  void load(const run::Sections& sections) override;
+  std::vector<run::Metric> metrics() override;
+  std::optional<run::Samples> samples() override;
+  std::string generator() override;
+
+  // The network that is released, as it is now: averaged, with statistics of its own. In evaluation
+  // mode.
+  std::shared_ptr<model::Generator> released();
+
+ private:
+  struct Generated {
+    torch::Tensor images;  // [count, channels, height, width]
+    torch::Tensor labels;  // [count]
+  };
+
+  void restore_average(const run::Sections& sections);
+  void step_record(std::int64_t step);
+  void step_rows();
+  Generated generate(const torch::Tensor& labels);
+  // [count], class by class, as many of each.
+  [[nodiscard]] torch::Tensor balanced_labels(std::int64_t count) const;
+  [[nodiscard]] torch::Tensor features_of(const torch::Tensor& images) const;
+  // The gradient of the loss against the private sample with respect to rows 0 to n - 1.
+  [[nodiscard]] barrier::Drawn<torch::Tensor> private_gradient(const torch::Tensor& rows,
+                                                               const torch::Tensor& labels,
+                                                               const torch::Tensor& self);
+  torch::Tensor release(const barrier::Drawn<torch::Tensor>& gradient, std::int64_t rows);
+  void backward_by_parameters(const Generated& generated, const torch::Tensor& self,
+                              const barrier::Drawn<torch::Tensor>& gradient);
+
+  Options options_;
+  Surroundings surroundings_;
+  data::ImageShape shape_;
+  std::int64_t classes_;
+  std::int64_t records_count_;
+  Features features_;
+  barrier::PrivateRecords records_;
+  std::shared_ptr<model::Generator> generator_;
+  std::optional<model::WeightAverage> average_;
+  std::shared_ptr<model::Generator> released_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  torch::Tensor class_sizes_;  // [classes], as released; public where there is one class
+  torch::Tensor last_second_;  // features of the self term's rows, one step ago
+  std::vector<run::Metric> metrics_;
+};
+
+}  // namespace obol::method::dp_sinkhorn

@@ -1,0 +1,419 @@
+#include "obol/method/dp_sinkhorn/method.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "obol/base/error.h"
+#include "obol/base/file.h"
+#include "obol/data/sampler.h"
+#include "obol/method/dp_sinkhorn/fit.h"
+#include "obol/privacy/noise.h"
+
+namespace obol::method::dp_sinkhorn {
+namespace {
+
+using torch::Tensor;
+
+// Pictures of 28 x 28 in which class c is a bright band, with some noise.
+data::Dataset bands(const std::vector<std::int64_t>& sizes, unsigned seed) {
+  torch::manual_seed(seed);
+  data::Dataset data;
+  data.shape = {.channels = 1, .height = 28, .width = 28};
+  std::vector<std::uint8_t> pixels;
+  for (std::size_t c = 0; c < sizes.size(); ++c) {
+    data.class_names.push_back(std::to_string(c));
+    for (std::int64_t i = 0; i < sizes[c]; ++i) {
+      Tensor image = torch::rand({28, 28}) * 40;
+      image.slice(0, static_cast<std::int64_t>(4 + 8 * c), static_cast<std::int64_t>(8 + 8 * c))
+          .fill_(200);
+      const Tensor bytes = image.to(torch::kByte).contiguous();
+      pixels.insert(pixels.end(), bytes.data_ptr<std::uint8_t>(),
+                    bytes.data_ptr<std::uint8_t>() + bytes.numel());
+      data.labels.push_back(static_cast<std::int32_t>(c));
+    }
+  }
+  data.pixels = pixels;
+  data.declared_size = static_cast<std::int64_t>(data.labels.size());
+  return data;
+}
+
+Options some_options(const std::string& barrier) {
+  Options options{.barrier = barrier,
+                  .sampling_rate = 0.1,
+                  .noise_multiplier = 0.7,
+                  .generated_batch = 8,
+                  .steps = 20,
+                  .histogram_noise = 5};
+  options.generator.width = 4;
+  options.method.second_batch = 8;
+  options.method.regularization = barrier == "record" ? 4 : 5;
+  options.method.clip_norm = barrier == "record" ? 7 : 0.5;
+  options.optimizer.learning_rate = 1e-2;
+  return options;
+}
+
+class Method : public ::testing::Test {
+ protected:
+  TemporaryFolder folder;
+  privacy::Ledger ledger = privacy::Ledger::create(folder.path() / "ledger.jsonl",
+                                                   {.neighbours = privacy::Neighbours::kAddRemove,
+                                                    .records = 300,
+                                                    .fingerprint = "test",
+                                                    .randomness = "test"});
+  privacy::BudgetGuard guard{ledger, std::nullopt};
+  run::UnsafeDiagnostics nothing;
+  Private<data::Dataset> data{bands({200, 100}, 1)};
+};
+
+std::vector<Tensor> parameters_of(DpSinkhorn& method) {
+  std::vector<Tensor> parameters;
+  for (const Tensor& parameter : method.released()->parameters())
+    parameters.push_back(parameter.detach().to(torch::kDouble).clone());
+  return parameters;
+}
+
+// --- The same training, written down in double with loops and stock operators.
+
+class Golden {
+ public:
+  Golden(const Options& options, const data::Dataset& data, std::uint64_t seed)
+      : options_(options), bits_(seed) {
+    const Tensor bytes = torch::tensor(
+        at::ArrayRef<std::uint8_t>(std::get<std::vector<std::uint8_t>>(data.pixels)), torch::kByte);
+    records_ = bytes.view({data.count(), -1}).to(torch::kDouble) / 255;
+    labels_ = torch::tensor(data.labels, torch::kLong);
+    generator_ = model::make_generator(options.generator, data.shape, data.num_classes());
+    generator_->to(torch::kDouble);
+    generator_->train();
+    for (const Tensor& p : generator_->parameters()) {
+      m_.push_back(torch::zeros_like(p));
+      v_.push_back(torch::zeros_like(p));
+    }
+    classes_ = data.num_classes();
+  }
+
+  void start() {
+    if (options_.barrier != "record") return;
+    sizes_ = noisy(torch::bincount(labels_).to(torch::kFloat), 1, *options_.histogram_noise)
+                 .clamp_min(2 * *options_.histogram_noise);
+  }
+
+  void step(std::int64_t t) {
+    for (const Tensor& p : generator_->parameters()) p.mutable_grad() = Tensor();
+    if (options_.barrier == "record")
+      record_step(t);
+    else
+      row_step();
+    adam(t);
+  }
+
+  std::vector<Tensor> parameters() { return generator_->parameters(); }
+
+ private:
+  Tensor generate(const Tensor& labels) {
+    return generator_
+        ->forward(generator_->latents(labels.size(0), bits_).to(torch::kDouble), labels)
+        .flatten(1);
+  }
+
+  std::vector<std::int64_t> draw() {
+    return data::poisson_indices(records_.size(0), options_.sampling_rate, bits_);
+  }
+
+  Tensor noisy(const Tensor& values, double sensitivity, double multiplier) {
+    Tensor result = values.to(torch::kFloat).contiguous().clone();
+    privacy::add_gaussian(
+        bits_, std::span<float>(result.data_ptr<float>(), static_cast<std::size_t>(result.numel())),
+        {.sensitivity = sensitivity, .noise_multiplier = multiplier});
+    return result.to(torch::kDouble);
+  }
+
+  static Tensor one_by_one_costs(const Tensor& x, const Tensor& y, double mixing) {
+    const Tensor d = x.unsqueeze(1) - y.unsqueeze(0);
+    return d.square().sum(2) + mixing * d.abs().sum(2);
+  }
+
+  Tensor pull(const Tensor& x, const Tensor& lx, const Tensor& f, const Tensor& t,
+              const Tensor& lt) {
+    const MethodOptions& m = options_.method;
+    Tensor result = torch::zeros_like(x);
+    for (std::int64_t k = 0; k < t.size(0); ++k) {
+      const Tensor same = lx.eq(lt[k].item<std::int64_t>());
+      const Tensor far = (x - t[k]).square().sum(1);
+      const Tensor logits = ((f - far) / m.regularization).masked_fill(same.logical_not(), -1e300);
+      const Tensor v = torch::softmax(logits, 0).unsqueeze(1) * (x - t[k]);
+      const double bound = m.clip_norm / (1 + 1e-4);
+      result += v * std::min(1.0, bound / v.norm().item<double>());
+    }
+    return result;
+  }
+
+  // By plain log-domain iterations, class by class.
+  Tensor potentials(const Tensor& x, const Tensor& lx, const Tensor& y, const Tensor& ly) const {
+    const MethodOptions& m = options_.method;
+    Tensor f = torch::zeros({x.size(0)}, torch::kDouble);
+    for (std::int64_t c = 0; c < classes_; ++c) {
+      const Tensor rows = lx.eq(c).nonzero().squeeze(1);
+      const Tensor cost = one_by_one_costs(x.index_select(0, rows),
+                                           y.index_select(0, ly.eq(c).nonzero().squeeze(1)), 0);
+      const double e = m.regularization;
+      const double log_n = std::log(static_cast<double>(cost.size(0)));
+      const double log_m = std::log(static_cast<double>(cost.size(1)));
+      Tensor fc = torch::zeros({cost.size(0)}, torch::kDouble);
+      Tensor gc = torch::zeros({cost.size(1)}, torch::kDouble);
+      for (std::int64_t i = 0; i < m.potential_iterations; ++i) {
+        const Tensor next = -e * (torch::logsumexp((gc - cost) / e, 1) - log_m);
+        const double error = ((fc - next) / e).expm1().abs().mean().item<double>();
+        if (i > 0 && error <= 1e-3) break;
+        fc = next;
+        gc = -e * (torch::logsumexp((fc.unsqueeze(1) - cost) / e, 0) - log_n);
+      }
+      f.index_copy_(0, rows, fc);
+    }
+    return f;
+  }
+
+  void record_step(std::int64_t t) {
+    const MethodOptions& m = options_.method;
+    const std::int64_t n = options_.generated_batch;
+    const Tensor lx = torch::arange(classes_).repeat_interleave(n / classes_);
+    const Tensor l2 = torch::arange(classes_).repeat_interleave(m.second_batch / classes_);
+    const Tensor x = generate(lx);
+    if (!last_.defined()) last_ = generate(l2).detach();
+    const Tensor second = generate(l2).detach();
+    const Tensor xd = x.detach();
+    const Tensor f = potentials(xd, lx, last_, l2);
+    const Tensor chosen = torch::tensor(draw(), torch::kLong);
+    const Tensor sum =
+        pull(xd, lx, f, records_.index_select(0, chosen), labels_.index_select(0, chosen));
+    const Tensor released = noisy(sum, m.clip_norm * 1.001, options_.noise_multiplier);
+    const Tensor self = pull(xd, lx, f, second, l2);
+    last_ = second;
+    const double per_class = static_cast<double>(n) / static_cast<double>(classes_);
+    const Tensor g =
+        released * (per_class / options_.sampling_rate / sizes_.index_select(0, lx)).unsqueeze(1) -
+        self_weight_at(m, t, options_.steps) * static_cast<double>(n) /
+            static_cast<double>(m.second_batch) * self;
+    x.backward(g / static_cast<double>(n));
+  }
+
+  // W by annealed iterations, and its envelope gradient with respect to both sides.
+  struct Value {
+    Tensor dx;
+    Tensor dy;
+  };
+  Value transport(const Tensor& x, const Tensor& lx, const Tensor& y, const Tensor& ly) const {
+    const MethodOptions& m = options_.method;
+    const double mixing = 1;
+    const Tensor xl = x.detach().clone().requires_grad_();
+    const Tensor yl = y.detach().clone().requires_grad_();
+    const Tensor moving = one_by_one_costs(xl, yl, mixing);
+    const double penalty = 2 * m.label_weight * m.label_weight + 2 * mixing * m.label_weight;
+    const Tensor cost = moving.detach() + penalty * lx.unsqueeze(1).ne(ly).to(torch::kDouble);
+    const double log_n = std::log(static_cast<double>(cost.size(0)));
+    const double log_m = std::log(static_cast<double>(cost.size(1)));
+    Tensor f = torch::zeros({cost.size(0)}, torch::kDouble);
+    Tensor g = torch::zeros({cost.size(1)}, torch::kDouble);
+    const auto sweep = [&](double e) {
+      f = -e * (torch::logsumexp((g - cost) / e, 1) - log_m);
+      g = -e * (torch::logsumexp((f.unsqueeze(1) - cost) / e, 0) - log_n);
+    };
+    for (double e = cost.max().item<double>(); e > m.regularization; e *= 0.5) sweep(e);
+    sweep(m.regularization);
+    const Tensor plan = ((f.unsqueeze(1) + g - cost) / m.regularization - log_n - log_m).exp();
+    (plan * moving).sum().backward();
+    return {xl.grad(), yl.grad()};
+  }
+
+  static Tensor clipped(const Tensor& rows, double bound) {
+    return rows * (bound / (1 + 1e-6) / rows.norm(2, {1}, true)).clamp_max(1);
+  }
+
+  void row_step() {
+    const MethodOptions& m = options_.method;
+    const std::int64_t n = options_.generated_batch;
+    const auto more = static_cast<std::int64_t>(m.resample * static_cast<double>(n));
+    const Tensor labels = torch::randint(classes_, {n});
+    const Tensor all = torch::cat({labels, labels.slice(0, 0, more)});
+    const Tensor x = generate(all);
+    const Tensor xd = x.detach();
+    const Value self = transport(xd.slice(0, 0, n), labels, xd.slice(0, more, n + more),
+                                 all.slice(0, more, n + more));
+    Tensor g = torch::zeros_like(xd);
+    g.slice(0, 0, n) -= self.dx;
+    g.slice(0, more, n + more) -= self.dy;
+    const std::vector<std::int64_t> indices = draw();
+    if (!indices.empty()) {
+      const Tensor chosen = torch::tensor(indices, torch::kLong);
+      g.slice(0, 0, n) += 2 * transport(xd.slice(0, 0, n), labels, records_.index_select(0, chosen),
+                                        labels_.index_select(0, chosen))
+                                  .dx;
+    }
+    const double sigma = options_.noise_multiplier;
+    const Tensor head = g.slice(0, 0, n);
+    Tensor released;
+    if (options_.barrier == "row") {
+      const double root = std::sqrt(static_cast<double>(n));
+      released = noisy(clipped(head, m.clip_norm), 2 * m.clip_norm * root, sigma / root);
+    } else {
+      released =
+          noisy(clipped(head.reshape({1, -1}), m.clip_norm).view_as(head), 2 * m.clip_norm, sigma);
+    }
+    x.backward(torch::cat({released, clipped(g.slice(0, n), m.clip_norm)}));
+  }
+
+  void adam(std::int64_t t) {
+    const torch::NoGradGuard no_grad;
+    const OptimizerOptions& o = options_.optimizer;
+    const std::vector<Tensor> parameters = generator_->parameters();
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      const Tensor& g = parameters[k].grad();
+      if (!g.defined()) continue;
+      m_[k].mul_(o.beta1).add_(g, 1 - o.beta1);
+      v_[k].mul_(o.beta2).addcmul_(g, g, 1 - o.beta2);
+      const double c1 = 1 - std::pow(o.beta1, t);
+      const double c2 = 1 - std::pow(o.beta2, t);
+      parameters[k].addcdiv_(m_[k] / c1, (v_[k] / c2).sqrt() + 1e-8, -o.learning_rate);
+    }
+  }
+
+  Options options_;
+  SeededBits bits_;
+  std::int64_t classes_ = 1;
+  Tensor records_;
+  Tensor labels_;
+  Tensor sizes_;
+  Tensor last_;
+  std::shared_ptr<model::Generator> generator_;
+  std::vector<Tensor> m_;
+  std::vector<Tensor> v_;
+};
+
+TEST_F(Method, TwentyStepsOfEachBarrierAreThoseOfTheReference) {
+  for (const std::string barrier : {"row", "batch", "record"}) {
+    const Options options = some_options(barrier);
+    SeededBits bits(5);
+    barrier::Door door(guard, bits);
+    torch::manual_seed(3);
+    DpSinkhorn method(options, data, {.door = &door, .bits = bits});
+    const data::Dataset same = bands({200, 100}, 1);
+    torch::manual_seed(3);
+    Golden golden(options, same, 5);
+    torch::manual_seed(4);
+    std::vector<Tensor> before = parameters_of(method);
+    method.start();
+    for (int t = 1; t <= 20; ++t) method.step(t, nothing);
+    const std::vector<Tensor> after = parameters_of(method);
+    torch::manual_seed(4);
+    golden.start();
+    for (int t = 1; t <= 20; ++t) golden.step(t);
+    const std::vector<Tensor> expected = golden.parameters();
+    double moved = 0;
+    double apart = 0;
+    for (std::size_t k = 0; k < after.size(); ++k) {
+      moved += (after[k] - before[k]).square().sum().item<double>();
+      apart += (after[k] - expected[k].detach()).square().sum().item<double>();
+    }
+    EXPECT_GT(moved, 0.1);
+    // Adam turns a gradient near zero into a full step, so that roundings of float grow.
+    EXPECT_LT(std::sqrt(apart / moved), 0.02) << barrier;
+  }
+}
+
+TEST_F(Method, GoesOnAfterLoadingAsItWouldHave) {
+  const Options options = some_options("record");
+  const auto train = [&](DpSinkhorn& method, std::int64_t from, std::int64_t to) {
+    for (std::int64_t t = from; t <= to; ++t) method.step(t, nothing);
+  };
+  SeededBits bits(5);
+  barrier::Door door(guard, bits);
+  DpSinkhorn first(options, data, {.door = &door, .bits = bits});
+  first.start();
+  train(first, 1, 3);
+  const run::Sections saved = first.save();
+  DpSinkhorn second(options, data, {.door = &door, .bits = bits});
+  second.load(saved);
+  EXPECT_EQ(second.save().at("generator"), saved.at("generator"));
+  for (std::size_t k = 0; k < parameters_of(first).size(); ++k)
+    EXPECT_TRUE(parameters_of(first)[k].equal(parameters_of(second)[k]));
+  train(second, 4, 5);
+  EXPECT_THROW(second.load({}), DataError);
+  EXPECT_THROW(second.load({{"generator", "x"}}), DataError);
+}
+
+TEST_F(Method, RefusesWhatDoesNotGoTogether) {
+  const auto facts = data.facts();
+  Options options = some_options("record");
+  options.generated_batch = 9;
+  EXPECT_THROW(check(options, facts), InvalidArgument);
+  options = some_options("record");
+  options.histogram_noise = std::nullopt;
+  EXPECT_THROW(check(options, facts), InvalidArgument);
+  options = some_options("row");
+  options.method.cost = "l3";
+  EXPECT_THROW(check(options, facts), InvalidArgument);
+  options = some_options("row");
+  options.method.perturb = "parameters";
+  EXPECT_THROW(check(options, facts), InvalidArgument);
+}
+
+// Two classes in the plane of two numbers, embedded in pictures: 95 to 5.
+TEST_F(Method, ARareClassIsLearnedAsWellAsACommonOne) {
+  torch::manual_seed(11);
+  data::Dataset toy;
+  toy.shape = {.channels = 1, .height = 28, .width = 28};
+  toy.class_names = {"common", "rare"};
+  const std::vector<std::int64_t> sizes = {1900, 100};
+  // The brightness of the left and of the right half.
+  const Tensor means = torch::tensor({{0.35, 0.6}, {0.7, 0.3}});
+  constexpr double kSpread = 0.08;
+  std::vector<float> pixels;
+  for (std::int64_t c = 0; c < 2; ++c)
+    for (std::int64_t i = 0; i < sizes[static_cast<std::size_t>(c)]; ++i) {
+      const Tensor halves = (means[c] + kSpread * torch::randn({2})).clamp(0, 1);
+      const Tensor image = halves.repeat_interleave(14).unsqueeze(0).expand({28, 28}).contiguous();
+      pixels.insert(pixels.end(), image.data_ptr<float>(), image.data_ptr<float>() + 784);
+      toy.labels.push_back(static_cast<std::int32_t>(c));
+    }
+  toy.pixels = pixels;
+  toy.declared_size = 2000;
+  Options options = some_options("record");
+  options.steps = 400;
+  options.generated_batch = 60;
+  options.method.second_batch = 60;
+  options.method.regularization = 1;
+  options.method.clip_norm = 4;
+  options.method.average = 0.99;
+  options.noise_multiplier = 0.3;
+  options.sampling_rate = 0.2;
+  options.histogram_noise = 2;
+  options.generator.width = 8;
+  options.generator.latent = 2;
+  options.optimizer = {.learning_rate = 3e-3, .warmup = 10, .decay = "cosine"};
+  SeededBits bits(1);
+  barrier::Door door(guard, bits);
+  DpSinkhorn method(options, Private<data::Dataset>(toy), {.door = &door, .bits = bits});
+  method.start();
+  for (std::int64_t t = 1; t <= options.steps; ++t) method.step(t, nothing);
+  const torch::NoGradGuard no_grad;
+  const auto network = method.released();
+  network->eval();
+  for (std::int64_t c = 0; c < 2; ++c) {
+    const Tensor labels = torch::full({500}, c, torch::kLong);
+    const Tensor images = network->forward(network->latents(500, bits), labels).view({500, 28, 28});
+    const Tensor halves = torch::stack(
+        {images.slice(2, 0, 14).mean({1, 2}), images.slice(2, 14, 28).mean({1, 2})}, 1);
+    const Tensor mean = halves.mean(0);
+    const Tensor spread = halves.std(0);
+    for (std::int64_t k = 0; k < 2; ++k) {
+      EXPECT_NEAR(mean[k].item<double>() / means[c][k].item<double>(), 1, 0.15) << c << " " << k;
+      EXPECT_NEAR(spread[k].item<double>() / kSpread, 1, 0.15) << c << " " << k;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace obol::method::dp_sinkhorn

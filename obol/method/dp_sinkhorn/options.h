@@ -1,0 +1,60 @@
+// What a recipe says about DP-Sinkhorn, besides the price ([privacy]) and the network
+// ([generator]).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "obol/recipe/fields.h"
+
+namespace obol::method::dp_sinkhorn {
+
+// The section [method].
+struct MethodOptions {
+  std::string name = "dp-sinkhorn";
+  double clip_norm = 0.5;
+  double regularization = 0.05;
+  double average = 0;  // decay of the released moving average of the weights; 0: none
+
+  // Barriers row and batch.
+  std::string cost = "mixture:1";
+  double label_weight = 15;
+  double resample = 0.4;
+  std::string solver = "annealed";
+  std::int64_t max_iterations = 500;
+  std::string perturb = "images";
+
+  // Barrier record.
+  std::int64_t second_batch = 400;
+  double self_weight = 1;
+  double self_weight_start = 0.5;
+  double self_weight_rise = 0.7;
+  std::string features = "pixels";
+  std::int64_t potential_iterations = 30;
+
+  std::optional<std::int64_t> seed;
+
+  void describe(recipe::Fields& fields);
+};
+
+// The section [optimizer].
+struct OptimizerOptions {
+  std::string kind = "adam";
+  double learning_rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double momentum = 0;
+  double weight_decay = 0;
+  std::int64_t warmup = 0;
+  std::string decay = "none";
+  double final_rate = 0.05;
+
+  void describe(recipe::Fields& fields);
+};
+
+// Step `step` of `steps`, from 1.
+double learning_rate_at(const OptimizerOptions& options, std::int64_t step, std::int64_t steps);
+double self_weight_at(const MethodOptions& options, std::int64_t step, std::int64_t steps);
+
+}  // namespace obol::method::dp_sinkhorn

@@ -1,0 +1,100 @@
+#include "obol/model/generator.h"
+
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "obol/base/error.h"
+#include "obol/model/biggan.h"
+#include "obol/model/dcgan.h"
+
+namespace obol::model {
+namespace {
+
+using torch::Tensor;
+
+constexpr double kMaxWidth = 512;
+constexpr double kMaxLatent = 1024;
+constexpr std::int64_t kMaxClasses = 1 << 16;
+
+// In [0, 1), of the upper 53 bits.
+double unit(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
+
+double draw(const std::string& law, RandomBits& bits) {
+  if (law == "bernoulli") return static_cast<double>(bits() >> 63);
+  if (law == "uniform") return 2 * unit(bits()) - 1;
+  // Box and Muller; 1 - u is never 0.
+  const double radius = std::sqrt(-2 * std::log(1 - unit(bits())));
+  return radius * std::cos(2 * std::numbers::pi * unit(bits()));
+}
+
+// The limits that a recipe keeps, for options that came another way.
+class Checker final : public recipe::Fields {
+ public:
+  using Fields::integer;
+  using Fields::number;
+  using Fields::text;
+  void flag(std::string_view, bool&, std::string_view) override {}
+  void integer(std::string_view key, std::optional<std::int64_t>& value,
+               const recipe::Limits& limits, std::string_view) override {
+    if (!limits.allow(static_cast<double>(*value)))
+      throw InvalidArgument(violation(key, limits.words, *value));
+  }
+  void number(std::string_view, std::optional<double>&, const recipe::Limits&,
+              std::string_view) override {}
+  void text(std::string_view key, std::optional<std::string>& value, const recipe::Choices& choices,
+            std::string_view) override {
+    for (const std::string& choice : choices)
+      if (*value == choice) return;
+    throw InvalidArgument(
+        violation(key, fmt::format("one of {}", fmt::join(choices, ", ")), *value));
+  }
+};
+
+}  // namespace
+
+void GeneratorOptions::describe(recipe::Fields& fields) {
+  fields.text("architecture", architecture, {"dcgan", "biggan"}, "of the network");
+  fields.integer("width", width, recipe::between(1, kMaxWidth),
+                 "channels of its last hidden layer; the first has four times as many");
+  fields.integer("latent", latent, recipe::between(1, kMaxLatent), "numbers that make one image");
+  fields.integer("embedding", embedding, recipe::between(1, kMaxLatent),
+                 "numbers that stand for a label");
+  fields.text("latent_law", latent_law, {"uniform", "normal", "bernoulli"},
+              "of the latent numbers: uniform in [-1, 1], standard normal, or 0 and 1");
+  fields.text("activation", activation, {"relu", "leaky_relu"}, "of hidden layers");
+  fields.text("output", output, {"sigmoid", "tanh"},
+              "activation of the last layer; images are in [0, 1] or [-1, 1] accordingly");
+}
+
+Generator::Generator(GeneratorOptions options, data::ImageShape shape, std::int64_t num_classes)
+    : options_(std::move(options)), shape_(shape), num_classes_(num_classes) {}
+
+Tensor Generator::latents(std::int64_t count, RandomBits& bits) const {
+  Tensor z = torch::empty({count, latent()});
+  auto* values = z.data_ptr<float>();
+  for (std::int64_t k = 0; k < z.numel(); ++k)
+    values[k] = static_cast<float>(draw(options_.latent_law, bits));
+  return z;
+}
+
+Tensor Generator::output(const Tensor& x) const {
+  return options_.output == "tanh" ? x.tanh() : x.sigmoid();
+}
+
+std::shared_ptr<Generator> make_generator(const GeneratorOptions& options,
+                                          const data::ImageShape& shape, std::int64_t num_classes) {
+  GeneratorOptions checked = options;
+  Checker checker;
+  checked.describe(checker);
+  if (num_classes < 0 || num_classes > kMaxClasses)
+    throw InvalidArgument(
+        violation("num_classes", fmt::format("from 0 to {}", kMaxClasses), num_classes));
+  if (options.architecture == "biggan")
+    return std::make_shared<BigGan>(options, shape, num_classes);
+  return std::make_shared<Dcgan>(options, shape, num_classes);
+}
+
+}  // namespace obol::model

@@ -1,0 +1,158 @@
+#include "obol/model/generator.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "obol/base/error.h"
+#include "obol/recipe/recipe.h"
+
+namespace obol::model {
+namespace {
+
+using torch::Tensor;
+
+constexpr data::ImageShape kMnist{1, 28, 28};
+constexpr data::ImageShape kColour{3, 32, 32};
+
+std::int64_t weights_of(const Generator& generator) {
+  std::int64_t count = 0;
+  for (const Tensor& parameter : generator.parameters()) count += parameter.numel();
+  return count;
+}
+
+std::string refusal_of(const GeneratorOptions& options, const data::ImageShape& shape,
+                       std::int64_t num_classes = 10) {
+  try {
+    make_generator(options, shape, num_classes);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Generator, MakesImagesOfItsShapeAndRange) {
+  for (const std::string architecture : {"dcgan", "biggan"})
+    for (const std::string output : {"sigmoid", "tanh"})
+      for (const data::ImageShape& shape : {kMnist, kColour}) {
+        if (architecture == "biggan" && shape == kMnist) continue;
+        auto generator = make_generator(
+            {.architecture = architecture, .width = 4, .latent = 5, .output = output}, shape, 3);
+        SeededBits bits(1);
+        const Tensor images = generator->forward(generator->latents(6, bits),
+                                                 torch::tensor({0, 1, 2, 0, 1, 2}, at::kLong));
+        EXPECT_EQ(images.sizes(),
+                  (std::vector<std::int64_t>{6, shape.channels, shape.height, shape.width}));
+        EXPECT_GE(images.min().item<float>(), output == "tanh" ? -1 : 0);
+        EXPECT_LE(images.max().item<float>(), 1);
+        EXPECT_EQ(images.min().item<float>() < 0, output == "tanh");
+      }
+}
+
+TEST(Generator, OfDcganHasTheLayersOfThePaper) {
+  // 10 x 4, (12 + 4) x 256 x 7 x 7, 256 x 128 x 4 x 4, 128 x 64 x 4 x 4, 64 x 1 x 3 x 3 + 1, and
+  // two numbers per normalised channel.
+  const auto small = make_generator({}, kMnist, 10);
+  EXPECT_EQ(weights_of(*small), 40 + 200704 + 524288 + 131072 + 577 + 2 * (256 + 128 + 64));
+  const auto colour = make_generator({.latent = 32}, kColour, 2);
+  EXPECT_EQ(weights_of(*colour),
+            8 + 36 * 256 * 16 + 524288 + 131072 + 64 * 3 * 16 + 3 + 2 * (256 + 128 + 64));
+}
+
+TEST(Generator, ListensToItsLabel) {
+  for (const std::string architecture : {"dcgan", "biggan"}) {
+    torch::manual_seed(1);
+    auto generator =
+        make_generator({.architecture = architecture, .width = 4, .latent = 5}, kColour, 2);
+    generator->eval();
+    SeededBits bits(1);
+    const Tensor z = generator->latents(1, bits);
+    const Tensor zero = generator->forward(z, torch::zeros({1}, at::kLong));
+    const Tensor one = generator->forward(z, torch::ones({1}, at::kLong));
+    EXPECT_GT((zero - one).abs().max().item<float>(), 1e-5F) << architecture;
+  }
+}
+
+TEST(Generator, NeedsNoLabelsForOneClass) {
+  for (const std::string architecture : {"dcgan", "biggan"})
+    for (const std::int64_t num_classes : {0, 1}) {
+      auto generator = make_generator({.architecture = architecture, .width = 2, .latent = 3},
+                                      kColour, num_classes);
+      SeededBits bits(1);
+      EXPECT_EQ(generator->forward(generator->latents(2, bits), {}).size(0), 2);
+    }
+}
+
+TEST(Generator, PassesGradientsToAllItsWeights) {
+  for (const std::string architecture : {"dcgan", "biggan"}) {
+    auto generator =
+        make_generator({.architecture = architecture, .width = 2, .latent = 3}, kColour, 2);
+    SeededBits bits(1);
+    const Tensor images =
+        generator->forward(generator->latents(4, bits), torch::tensor({0, 1, 0, 1}, at::kLong));
+    (images * torch::randn_like(images)).sum().backward();
+    for (const auto& item : generator->named_parameters()) {
+      ASSERT_TRUE(item.value().grad().defined()) << item.key();
+      EXPECT_GT(item.value().grad().abs().max().item<float>(), 0) << item.key();
+    }
+  }
+}
+
+TEST(Generator, RefusesSizesAndNamesThoseItMakes) {
+  EXPECT_EQ(refusal_of({}, {1, 30, 30}),
+            "the image size for a dcgan generator must be a square whose side is a multiple of 4 "
+            "up to 64, such as 28x28 or 32x32, but is 30x30");
+  EXPECT_EQ(refusal_of({}, {1, 28, 32}).substr(0, 36), "the image size for a dcgan generator");
+  EXPECT_EQ(refusal_of({.architecture = "biggan"}, kMnist),
+            "the image size for a biggan generator must be 32x32, but is 28x28");
+}
+
+TEST(Generator, RefusesOptionsOutOfTheirLimits) {
+  EXPECT_EQ(refusal_of({.architecture = "vae"}, kMnist),
+            "architecture must be one of dcgan, biggan, but is vae");
+  EXPECT_NE(refusal_of({.width = 0}, kMnist), "accepted");
+  EXPECT_NE(refusal_of({.latent = -3}, kMnist), "accepted");
+  EXPECT_NE(refusal_of({}, kMnist, -1), "accepted");
+}
+
+TEST(Generator, ReadsItsOptionsFromARecipe) {
+  auto recipe = recipe::Recipe::parse("[generator]\nwidth = 32\noutput = 'tanh'\n", "a.toml");
+  const auto options = recipe.read<GeneratorOptions>("generator");
+  recipe.finish();
+  EXPECT_EQ(options.width, 32);
+  EXPECT_EQ(options.output, "tanh");
+}
+
+TEST(Latents, FollowTheirLaw) {
+  struct Law {
+    std::string name;
+    double mean;
+    double deviation;
+    double fourth;  // central moment
+  };
+  for (const Law& law : {Law{"uniform", 0, std::sqrt(1.0 / 3), 0.2}, Law{"normal", 0, 1, 3},
+                         Law{"bernoulli", 0.5, 0.5, 0.0625}}) {
+    const auto generator = make_generator({.latent = 100, .latent_law = law.name}, kMnist, 10);
+    SeededBits bits(7);
+    const Tensor z = generator->latents(2000, bits);
+    ASSERT_EQ(z.sizes(), (std::vector<std::int64_t>{2000, 100}));
+    EXPECT_NEAR(z.mean().item<double>(), law.mean, 0.01) << law.name;
+    EXPECT_NEAR(z.std().item<double>(), law.deviation, 0.01) << law.name;
+    EXPECT_NEAR((z - law.mean).pow(4).mean().item<double>(), law.fourth, 0.06) << law.name;
+  }
+}
+
+TEST(Latents, RepeatWithTheirSeed) {
+  const auto generator = make_generator({.width = 1}, kMnist, 10);
+  SeededBits first(3);
+  SeededBits again(3);
+  SeededBits other(4);
+  const Tensor z = generator->latents(5, first);
+  EXPECT_TRUE(at::equal(z, generator->latents(5, again)));
+  EXPECT_FALSE(at::equal(z, generator->latents(5, other)));
+}
+
+}  // namespace
+}  // namespace obol::model

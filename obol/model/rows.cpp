@@ -1,0 +1,93 @@
+// Compiled without regard for traps, so that comparisons become masks.
+#include "obol/model/rows.h"
+
+// Clang knows no such templates, and a sanitizer is not up yet when the choice is made.
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define OBOL_FOR_EACH_PROCESSOR \
+  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define OBOL_FOR_EACH_PROCESSOR
+#endif
+
+namespace obol::model {
+namespace {
+
+// r'(scale x + shift)
+template <class T>
+inline T rate(const Rectifier<T>& r, const T* x, std::int64_t c) {
+  return x[c] * r.scale[c] + r.shift[c] > 0 ? T{1} : r.slope;
+}
+
+}  // namespace
+
+template <class T>
+OBOL_FOR_EACH_PROCESSOR void add_four(const T* const* four, std::int64_t channels,
+                                      T* __restrict result) {
+  const T* a = four[0];
+  const T* b = four[1];
+  const T* c = four[2];
+  const T* d = four[3];
+  for (std::int64_t k = 0; k < channels; ++k) result[k] += (a[k] + b[k]) + (c[k] + d[k]);
+}
+
+template <class T>
+OBOL_FOR_EACH_PROCESSOR void add_deviations(const T* x, std::int64_t rows, std::int64_t channels,
+                                            const T* pivot, T* __restrict first,
+                                            T* __restrict second) {
+  for (std::int64_t row = 0; row < rows; ++row, x += channels)
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const T deviation = x[c] - pivot[c];
+      first[c] += deviation;
+      second[c] += deviation * deviation;
+    }
+}
+
+template <class T>
+OBOL_FOR_EACH_PROCESSOR void rectify(const Rectifier<T>& rectifier, const T* x, std::int64_t rows,
+                                     T* __restrict y) {
+  const Rectifier<T> r = rectifier;
+  for (std::int64_t row = 0; row < rows; ++row, x += r.channels, y += r.channels)
+    for (std::int64_t c = 0; c < r.channels; ++c)
+      y[c] = (x[c] * r.scale[c] + r.shift[c]) * rate(r, x, c);
+}
+
+template <class T>
+OBOL_FOR_EACH_PROCESSOR void add_gradients(const Rectifier<T>& rectifier, const T* x,
+                                           const T* gradient, std::int64_t rows,
+                                           T* __restrict first, T* __restrict second) {
+  const Rectifier<T> r = rectifier;
+  for (std::int64_t row = 0; row < rows; ++row, x += r.channels, gradient += r.channels)
+    for (std::int64_t c = 0; c < r.channels; ++c) {
+      const T g = gradient[c] * rate(r, x, c);
+      first[c] += g;
+      second[c] += g * x[c];
+    }
+}
+
+template <class T>
+OBOL_FOR_EACH_PROCESSOR void combine_gradients(const Rectifier<T>& rectifier, const T* x,
+                                               const T* gradient, std::int64_t rows, const T* by_x,
+                                               const T* by_one, T* __restrict result) {
+  const Rectifier<T> r = rectifier;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t c = 0; c < r.channels; ++c)
+      result[c] = r.scale[c] * gradient[c] * rate(r, x, c) + (by_x[c] * x[c] + by_one[c]);
+    x += r.channels;
+    gradient += r.channels;
+    result += r.channels;
+  }
+}
+
+#define OBOL_INSTANTIATE(T)                                                                        \
+  template void add_four(const T* const*, std::int64_t, T*);                                       \
+  template void add_deviations(const T*, std::int64_t, std::int64_t, const T*, T*, T*);            \
+  template void rectify(const Rectifier<T>&, const T*, std::int64_t, T*);                          \
+  template void add_gradients(const Rectifier<T>&, const T*, const T*, std::int64_t, T*, T*);      \
+  template void combine_gradients(const Rectifier<T>&, const T*, const T*, std::int64_t, const T*, \
+                                  const T*, T*);
+OBOL_INSTANTIATE(float)
+OBOL_INSTANTIATE(double)
+#undef OBOL_INSTANTIATE
+
+}  // namespace obol::model

@@ -1,0 +1,43 @@
+#include "obol/model/spectral.h"
+
+namespace obol::model {
+namespace {
+
+using torch::Tensor;
+
+Tensor unit(const Tensor& vector) { return vector / vector.norm().clamp_min(1e-12); }
+
+Tensor new_weight(const SpectralOptions& options) {
+  Tensor weight = options.kernel == 0
+                      ? torch::empty({options.out, options.in})
+                      : torch::empty({options.out, options.in, options.kernel, options.kernel});
+  return torch::nn::init::orthogonal_(weight);
+}
+
+}  // namespace
+
+SpectralImpl::SpectralImpl(const SpectralOptions& options_) : options(options_) {
+  weight = register_parameter("weight", new_weight(options));
+  if (options.with_bias) bias = register_parameter("bias", torch::zeros({options.out}));
+  left = register_buffer("left", unit(torch::randn({options.out})));
+  right = register_buffer("right", unit(torch::randn({weight[0].numel()})));
+  iterate();
+}
+
+void SpectralImpl::iterate() {
+  const torch::NoGradGuard no_grad;
+  const Tensor matrix = weight.flatten(1);
+  right.copy_(unit(at::mv(matrix.t(), left)));
+  left.copy_(unit(at::mv(matrix, right)));
+}
+
+Tensor SpectralImpl::forward(const Tensor& x) {
+  if (is_training()) iterate();
+  // Copies: the next step changes the vectors, perhaps before this one's gradient is taken.
+  const Tensor norm = at::dot(left.clone(), at::mv(weight.flatten(1), right.clone()));
+  const Tensor divided = weight / norm;
+  if (options.kernel == 0) return at::linear(x, divided, bias);
+  return at::conv2d(x, divided, bias, 1, options.kernel / 2);
+}
+
+}  // namespace obol::model

@@ -1,0 +1,190 @@
+#include "obol/run/folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "obol/base/sha256.h"
+#include "obol/base/text.h"
+
+namespace obol::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRecipeName = "recipe.toml";
+constexpr const char* kLockName = ".lock";
+constexpr const char* kCheckpointName = "checkpoint.pt";
+constexpr std::uint64_t kLargestRecipe = std::uint64_t{1} << 20;
+constexpr std::uint64_t kLargestLog = std::uint64_t{64} << 20;
+
+constexpr std::string_view kPrivateReadme =
+    "PRIVATE: DO NOT RELEASE\n"
+    "\n"
+    "What is in this folder depends on the private data and is not covered by the certificate:\n"
+    "diagnostics that were asked for as unsafe, and training state that never passed a barrier.\n"
+    "Delete it, or keep it as well as the data themselves, before the run is handed on.\n";
+
+[[noreturn]] void fail(std::string_view verb, const Path& path, int error) {
+  throw DataError(
+      fmt::format("cannot {} {}: {}", verb, path.string(), std::generic_category().message(error)));
+}
+
+// The lock ends with the process at the latest, however that ends.
+std::shared_ptr<void> lock(const Path& folder) {
+  const Path path = folder / kLockName;
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (descriptor < 0) fail("lock", path, errno);
+  const int status = flock(descriptor, LOCK_EX | LOCK_NB);
+  const int error = errno;
+  std::shared_ptr<void> held(nullptr, [descriptor](void*) { close(descriptor); });
+  if (status != 0 && error == EWOULDBLOCK)
+    throw DataError(
+        violation(folder.string(), "used by one training at a time", "in use by another process"));
+  if (status != 0) fail("lock", path, error);
+  return held;
+}
+
+void require_new_or_empty(const Path& path) {
+  std::error_code ignored;
+  if (fs::exists(path / kRecipeName, ignored))
+    throw InvalidArgument(violation(path.string(), "a new or empty folder",
+                                    "a run already; use --resume to go on with it"));
+}
+
+// Where two texts part: "line 3: `a = 1` there, `a = 2` here".
+std::string first_difference(const std::string& there, std::string_view here) {
+  const std::vector<std::string> first = split(there, '\n');
+  const std::vector<std::string> second = split(here, '\n');
+  const auto at = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
+  const auto shown = [](const auto& line, const auto& end) {
+    return line == end ? std::string("nothing") : fmt::format("`{}`", *line);
+  };
+  return fmt::format("line {}: {} there, {} here", at.first - first.begin() + 1,
+                     shown(at.first, first.end()), shown(at.second, second.end()));
+}
+
+bool ends_in_newline(const Path& path) {
+  const FileBytes file(path);
+  std::byte last{'\n'};
+  if (file.size() > 0) file.read_exactly(file.size() - 1, {&last, 1}, "the file");
+  return last == std::byte{'\n'};
+}
+
+}  // namespace
+
+RunFolder::RunFolder(Path path, std::shared_ptr<void> lock)
+    : path_(std::move(path)), lock_(std::move(lock)) {}
+
+RunFolder RunFolder::create(const Path& path, std::string_view recipe,
+                            const std::optional<privacy::LedgerHeader>& header) {
+  require_new_or_empty(path);
+  AtomicFolder folder(path);
+  write_file(folder.inside() / kRecipeName, recipe);
+  if (header) privacy::Ledger::create(folder.inside() / privacy::kLedgerName, *header);
+  std::shared_ptr<void> held = lock(folder.inside());  // follows the rename
+  folder.commit();
+  return {path, std::move(held)};
+}
+
+RunFolder RunFolder::resume(const Path& path, std::string_view recipe) {
+  RunFolder folder = open(path);
+  folder.lock_ = lock(path);
+  if (const std::string before = folder.recipe(); before != recipe)
+    throw InvalidArgument(fmt::format("the recipe must be that of the run, but differs in {} ({})",
+                                      first_difference(before, recipe),
+                                      (path / kRecipeName).string()));
+  return folder;
+}
+
+RunFolder RunFolder::open(const Path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path / kRecipeName, ignored))
+    throw InvalidArgument(
+        violation(path.string(), "a run folder", fmt::format("one without {}", kRecipeName)));
+  return {path, nullptr};
+}
+
+std::string RunFolder::recipe() const { return read_text(path_ / kRecipeName, kLargestRecipe); }
+
+std::string RunFolder::recipe_hash() const {
+  Sha256 hash;
+  hash.update(recipe());
+  return hash.hex();
+}
+
+Path RunFolder::sample(std::int64_t step) const {
+  return samples() / fmt::format("{:06}.png", step);
+}
+
+Path RunFolder::checkpoint(Mark mark) const {
+  return (mark == Mark::kPrivate ? private_folder() : path_) / kCheckpointName;
+}
+
+Path RunFolder::make_private() const {
+  const Path folder = private_folder();
+  constexpr mode_t kOwnerOnly = 0700;
+  if (mkdir(folder.c_str(), kOwnerOnly) != 0 && errno != EEXIST) fail("make", folder, errno);
+  std::error_code error;
+  fs::permissions(folder, fs::perms::owner_all, error);  // whoever copied it may have lost them
+  if (error) fail("protect", folder, error.value());
+  if (!fs::exists(folder / "README", error)) write_file(folder / "README", kPrivateReadme);
+  return folder;
+}
+
+void RunFolder::remove_certificate() const {
+  for (const char* name : {privacy::kCertificateName, privacy::kCertificateTextName}) {
+    std::error_code error;
+    fs::remove(path_ / name, error);
+    if (error) fail("remove", path_ / name, error.value());
+  }
+  synchronise_folder(path_);
+}
+
+void RunFolder::remove_samples_after(std::int64_t step) const {
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(samples(), none)) {
+    const auto of = parse_integer(entry.path().stem().string());
+    if (of && *of > step) fs::remove(entry.path(), none);
+  }
+}
+
+void Disclosures::record(std::string_view reason) {
+  if (recorded_.contains(reason)) return;
+  const nlohmann::ordered_json line = {
+      {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+      {"reason", reason}};
+  AppendFile file(path_);
+  std::string text = ends_in_newline(path_) ? "" : "\n";  // after a line that was torn
+  text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  file.append(text);
+  file.synchronise();
+  synchronise_folder(path_.parent_path());
+  recorded_.emplace(reason);
+}
+
+std::vector<std::string> read_disclosures(const RunFolder& folder) {
+  std::error_code ignored;
+  std::vector<std::string> reasons;
+  if (!fs::exists(folder.disclosures(), ignored)) return reasons;
+  for (const std::string& line : split(read_text(folder.disclosures(), kLargestLog), '\n')) {
+    const auto value = nlohmann::json::parse(line, nullptr, false);
+    if (!value.is_object() || !value.contains("reason") || !value["reason"].is_string()) continue;
+    std::string reason = value["reason"];
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+      reasons.push_back(std::move(reason));
+  }
+  return reasons;
+}
+
+}  // namespace obol::run

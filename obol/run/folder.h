@@ -1,0 +1,92 @@
+// A run folder: everything that one training leaves behind, under names that are fixed here.
+//
+//   RunFolder folder = RunFolder::create("runs/a", recipe.resolved(), ledger_header);
+//   RunFolder folder = RunFolder::resume("runs/a", recipe.resolved());   // goes on with it
+//   RunFolder folder = RunFolder::open("runs/a");                        // only reads
+//
+// A new folder appears with its recipe and its ledger, or not at all. Whoever creates or resumes
+// one has it locked, so that two trainings never share it.
+//
+// Everything in it may be handed over, except for private/: what is there depends on the private
+// data outside any guarantee. Report, certificate and release never read it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "obol/base/file.h"
+#include "obol/data/private.h"
+#include "obol/privacy/certificate.h"
+#include "obol/privacy/ledger.h"
+#include "obol/run/append_file.h"
+
+namespace obol::run {
+
+// Whether a file may leave.
+enum class Mark {
+  kReleasable,  // computed from what passed a barrier, and from nothing else that is private
+  kPrivate,     // holds more of the private data: critics, for example
+};
+
+class RunFolder {
+ public:
+  // `recipe` is the resolved one. A run without a ledger header has no ledger: it is not private.
+  static RunFolder create(const Path& path, std::string_view recipe,
+                          const std::optional<privacy::LedgerHeader>& header);
+  // InvalidArgument, with the first difference, where the recipe is not that of the run.
+  static RunFolder resume(const Path& path, std::string_view recipe);
+  // Without a lock.
+  static RunFolder open(const Path& path);
+
+  [[nodiscard]] const Path& path() const noexcept { return path_; }
+  [[nodiscard]] std::string recipe() const;
+  [[nodiscard]] std::string recipe_hash() const;  // SHA-256, in hexadecimal digits
+  [[nodiscard]] Path ledger() const { return path_ / privacy::kLedgerName; }
+  [[nodiscard]] Path metrics() const { return path_ / "metrics.jsonl"; }
+  [[nodiscard]] Path tensorboard() const { return path_ / "tensorboard"; }
+  [[nodiscard]] Path samples() const { return path_ / "samples"; }
+  [[nodiscard]] Path sample(std::int64_t step) const;  // samples/000100.png
+  [[nodiscard]] Path generator() const { return path_ / "generator.pt"; }
+  [[nodiscard]] Path disclosures() const { return path_ / "disclosures.jsonl"; }
+  // Private ones in private/.
+  [[nodiscard]] Path checkpoint(Mark mark) const;
+  [[nodiscard]] Path diagnostics() const { return private_folder() / "diagnostics.jsonl"; }
+
+  // private/, made if need be, with a README that says what it is; for the owner's eyes only.
+  Path make_private() const;
+
+  // What a certificate would say of an earlier state of the ledger.
+  void remove_certificate() const;
+  // Pictures of steps that a resumed run has not taken.
+  void remove_samples_after(std::int64_t step) const;
+
+ private:
+  RunFolder(Path path, std::shared_ptr<void> lock);
+  [[nodiscard]] Path private_folder() const { return path_ / "private"; }
+
+  Path path_;
+  std::shared_ptr<void> lock_;  // held as long as this is
+};
+
+// Keeps the reasons in disclosures.jsonl, on disk before the value is looked at; what one object was
+// told before, it does not write again.
+class Disclosures final : public DisclosureLog {
+ public:
+  explicit Disclosures(const RunFolder& folder) : path_(folder.disclosures()) {}
+  void record(std::string_view reason) override;
+
+ private:
+  Path path_;
+  std::set<std::string, std::less<>> recorded_;
+};
+
+// The reasons, each once, in order of first appearance; none where nothing was disclosed.
+std::vector<std::string> read_disclosures(const RunFolder& folder);
+
+}  // namespace obol::run

@@ -1,0 +1,121 @@
+#include "obol/run/folder.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "obol/privacy/ledger_testing.h"
+#include "obol/run/testing.h"
+
+namespace obol::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kRecipe = "title = \"t\"\n\n[privacy]\nsteps = 10\n";
+
+class Folder : public testing::Test {
+ protected:
+  [[nodiscard]] Path path() const { return folder_.path() / "a"; }
+  RunFolder create() const { return RunFolder::create(path(), kRecipe, privacy::some_header()); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(Folder, AppearsWithItsRecipeAndItsLedger) {
+  const RunFolder folder = create();
+  EXPECT_EQ(folder.recipe(), kRecipe);
+  EXPECT_EQ(read_text(path() / "recipe.toml", 1000), kRecipe);
+  privacy::Ledger ledger = privacy::Ledger::open(folder.ledger(), privacy::some_header());
+  EXPECT_TRUE(ledger.spent().empty());
+  for (const auto& entry : fs::directory_iterator(path().parent_path()))
+    EXPECT_EQ(entry.path(), path()) << "nothing beside it";
+}
+
+TEST_F(Folder, WithoutALedgerWhereNothingIsPrivate) {
+  const RunFolder folder = RunFolder::create(path(), kRecipe, std::nullopt);
+  EXPECT_FALSE(fs::exists(folder.ledger()));
+}
+
+TEST_F(Folder, MayBeMadeInAnEmptyOneButNotInARunOrAnythingElse) {
+  fs::create_directory(path());
+  create();
+  EXPECT_TRUE(says(refusal([&] { create(); }), "--resume"));
+  EXPECT_EQ(RunFolder::open(path()).recipe(), kRecipe);
+  const Path other = path().parent_path() / "b";
+  fs::create_directory(other);
+  std::ofstream(other / "thesis.tex") << "years of work";
+  EXPECT_TRUE(says(refusal([&] { RunFolder::create(other, kRecipe, std::nullopt); }), "not empty"));
+  EXPECT_TRUE(fs::exists(other / "thesis.tex"));
+}
+
+TEST_F(Folder, WithoutARecipeIsNoRun) {
+  fs::create_directory(path());
+  EXPECT_TRUE(says(refusal([&] { RunFolder::open(path()); }), "recipe.toml"));
+  EXPECT_TRUE(says(refusal([&] { RunFolder::resume(path(), kRecipe); }), "recipe.toml"));
+}
+
+TEST_F(Folder, IsResumedWithItsOwnRecipeOnly) {
+  create();
+  EXPECT_NO_THROW(RunFolder::resume(path(), kRecipe));
+  const std::string text =
+      refusal([&] { RunFolder::resume(path(), "title = \"t\"\n\n[privacy]\nsteps = 11\n"); });
+  EXPECT_TRUE(says(text, "line 4: `steps = 10` there, `steps = 11` here")) << text;
+  const std::string shorter = refusal([&] { RunFolder::resume(path(), "title = \"t\"\n"); });
+  EXPECT_TRUE(says(shorter, "line 3: `[privacy]` there, nothing here")) << shorter;
+}
+
+TEST_F(Folder, IsTrainedByOneAtATimeButReadByAnybody) {
+  {
+    const RunFolder first = create();
+    const std::string text = refusal([&] { RunFolder::resume(path(), kRecipe); });
+    EXPECT_TRUE(says(text, "one training at a time")) << text;
+    EXPECT_NO_THROW(RunFolder::open(path()));
+  }
+  const RunFolder second = RunFolder::resume(path(), kRecipe);
+  EXPECT_TRUE(says(refusal([&] { RunFolder::resume(path(), kRecipe); }), "one training"));
+}
+
+TEST_F(Folder, KeepsWhatIsPrivateFromOthers) {
+  const RunFolder folder = create();
+  EXPECT_FALSE(fs::exists(path() / "private")) << "made when it is needed";
+  const Path inside = folder.make_private();
+  struct stat status {};
+  ASSERT_EQ(stat(inside.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700U);
+  EXPECT_TRUE(says(read_text(inside / "README", 10'000), "DO NOT RELEASE"));
+  EXPECT_EQ(folder.checkpoint(Mark::kPrivate).parent_path(), inside);
+  EXPECT_EQ(folder.checkpoint(Mark::kReleasable).parent_path(), path());
+  EXPECT_EQ(folder.diagnostics().parent_path(), inside);
+  EXPECT_EQ(folder.make_private(), inside);
+}
+
+TEST_F(Folder, ForgetsPicturesOfStepsThatAreTakenAgain) {
+  const RunFolder folder = create();
+  fs::create_directory(folder.samples());
+  for (const std::int64_t step : {100, 200, 1'000'000}) std::ofstream(folder.sample(step)) << "x";
+  EXPECT_EQ(folder.sample(100).filename(), "000100.png");
+  folder.remove_samples_after(100);
+  EXPECT_TRUE(fs::exists(folder.sample(100)));
+  EXPECT_FALSE(fs::exists(folder.sample(200)));
+  EXPECT_FALSE(fs::exists(folder.sample(1'000'000)));
+}
+
+TEST_F(Folder, RecordsWhyPrivateValuesWereOpened) {
+  const RunFolder folder = create();
+  EXPECT_TRUE(read_disclosures(folder).empty());
+  Disclosures log(folder);
+  const Private<int> secret(7);
+  EXPECT_EQ(secret.declassify("accuracy on the \"training\" set", log).value, 7);
+  std::ofstream(folder.disclosures(), std::ios::app) << R"({"time":"2026-01)";  // torn
+  log.record("second");
+  log.record("second");
+  EXPECT_EQ(read_disclosures(folder),
+            (std::vector<std::string>{"accuracy on the \"training\" set", "second"}));
+}
+
+}  // namespace
+}  // namespace obol::run

@@ -1,0 +1,247 @@
+#include "obol/run/loop.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "obol/base/console.h"
+#include "obol/base/interrupt.h"
+#include "obol/base/text.h"
+#include "obol/run/meter.h"
+#include "obol/run/tensorboard.h"
+
+namespace obol::run {
+namespace {
+
+bool is_due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
+
+void check(const Steps& steps) {
+  if (steps.total < 1)
+    throw InvalidArgument(violation("the number of steps", "at least 1", steps.total));
+  if (!(steps.checkpoint_seconds > 0))
+    throw InvalidArgument(violation("checkpoint_seconds", "positive", steps.checkpoint_seconds));
+}
+
+void check_belongs(const Checkpoint& checkpoint, const RunFolder& folder, const Payment* payment,
+                   const Path& path) {
+  const auto refuse = [&](std::string_view requirement, std::string_view actual) {
+    throw DataError(violation("the checkpoint", requirement, actual, path.string()));
+  };
+  if (checkpoint.recipe != folder.recipe_hash()) refuse("of the run's recipe", "of another");
+  if (checkpoint.ledger.has_value() != (payment != nullptr))
+    refuse(payment != nullptr ? "of a private run" : "of a run that is not private", "not");
+  // A ledger that is older than the checkpoint has lost what the checkpoint's steps cost.
+  if (payment != nullptr && !payment->ledger.record().extends(*checkpoint.ledger))
+    refuse("older than the ledger beside it", "of a ledger that has lost lines or is another");
+}
+
+struct Position {
+  bool is_new = true;
+  std::int64_t step = 0;
+  double seconds = 0;
+};
+
+// Goes back to the checkpoint, if there is one.
+Position resume(Method& method, const RunFolder& folder, const Payment* payment) {
+  const Path path = folder.checkpoint(method.mark());
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  const Checkpoint checkpoint = read_checkpoint(path);
+  check_belongs(checkpoint, folder, payment, path);
+  method.load(checkpoint.sections);
+  return {.is_new = false, .step = checkpoint.step, .seconds = checkpoint.seconds};
+}
+
+class Loop {
+ public:
+  Loop(Method& method, const RunFolder& folder, const Steps& steps, Payment* payment,
+       Diagnostics diagnostics);
+  Outcome run();
+
+ private:
+  [[nodiscard]] double seconds() const { return from_.seconds + steady_seconds() - start_; }
+  [[nodiscard]] std::string note();
+  Ending take_steps();
+  void after_step();
+  void write_metrics();
+  void write_samples();
+  void save();
+  std::optional<double> certify();
+
+  Method& method_;
+  const RunFolder& folder_;
+  const Steps& steps_;
+  Payment* payment_;
+  const Position from_;
+  const double start_ = steady_seconds();
+  MetricsLog metrics_;
+  TensorBoard board_;
+  UnsafeDiagnostics diagnostics_;
+  std::optional<EpsilonMeter> meter_;
+  std::int64_t step_;  // the last one taken
+  bool is_saved_;      // as the checkpoint on disk
+  double saved_at_ = start_;
+};
+
+Loop::Loop(Method& method, const RunFolder& folder, const Steps& steps, Payment* payment,
+           Diagnostics diagnostics)
+    : method_(method),
+      folder_(folder),
+      steps_(steps),
+      payment_(payment),
+      from_(resume(method, folder, payment)),
+      metrics_(folder.metrics(), from_.step),
+      board_(folder.tensorboard(), from_.step),
+      diagnostics_(diagnostics == Diagnostics::kUnsafe ? UnsafeDiagnostics(folder, from_.step)
+                                                       : UnsafeDiagnostics()),
+      step_(from_.step),
+      is_saved_(!from_.is_new) {
+  if (payment != nullptr)
+    meter_.emplace(payment->ledger, payment->terms.delta, payment->terms.accounting);
+  folder.remove_certificate();
+  folder.remove_samples_after(step_);
+}
+
+Outcome Loop::run() {
+  if (from_.is_new) {
+    method_.start();
+    save();  // so that what start() released is not paid for twice
+  }
+  const Ending ending = take_steps();
+  if (ending != Ending::kInterrupted && step_ > from_.step) {
+    if (!is_due(step_, steps_.metrics_every)) write_metrics();
+    if (!is_due(step_, steps_.sample_every)) write_samples();
+  }
+  // First what is dear to lose. A reservation that is not settled only counts too much.
+  if (!is_saved_) save();
+  const double taken = seconds();
+  write_file(folder_.generator(), method_.generator());
+  return {.ending = ending,
+          .steps = step_,
+          .total = steps_.total,
+          .seconds = taken,
+          .epsilon = certify()};
+}
+
+Ending Loop::take_steps() {
+  Progress progress(from_.step > 0 ? fmt::format("training from step {}", from_.step) : "training",
+                    steps_.total - from_.step, "steps");
+  while (step_ < steps_.total) {
+    if (interrupted()) return Ending::kInterrupted;
+    try {
+      method_.step(step_ + 1, diagnostics_);
+    } catch (const BudgetExceeded&) {
+      return Ending::kBudget;
+    }
+    ++step_;
+    is_saved_ = false;
+    after_step();
+    progress.advance(1, note());
+  }
+  return Ending::kFinished;
+}
+
+void Loop::after_step() {
+  if (is_due(step_, steps_.metrics_every)) write_metrics();
+  if (is_due(step_, steps_.sample_every)) write_samples();
+  if (is_due(step_, steps_.checkpoint_every) ||
+      steady_seconds() - saved_at_ >= steps_.checkpoint_seconds)
+    save();
+}
+
+std::string Loop::note() {
+  if (!meter_) return "not private";
+  meter_->read();
+  const std::string spent = fmt::format("epsilon {:.3g}", *meter_->last());
+  return payment_->budget ? fmt::format("{} of {:.6g}", spent, payment_->budget->value()) : spent;
+}
+
+void Loop::write_metrics() {
+  if (steps_.metrics_every == 0) return;
+  std::vector<Metric> metrics = method_.metrics();
+  if (const auto epsilon = meter_ ? meter_->read() : std::nullopt)
+    metrics.push_back({"epsilon", Public(*epsilon, Origin::kReleased)});
+  metrics_.append(step_, seconds(), metrics);
+  board_.scalars(step_, metrics);
+}
+
+void Loop::write_samples() {
+  if (OBOL_HAS_PNG == 0 || steps_.sample_every == 0) return;
+  const std::optional<Samples> samples = method_.samples();
+  if (!samples) return;
+  const data::Picture picture = grid(*samples);
+  const Path path = folder_.sample(step_);
+  std::error_code ignored;  // write_png will see
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  write_png(picture, path);
+  const FileBytes png(path);
+  board_.picture(step_, "samples", picture.shape, read_all(png, png.size()));
+}
+
+void Loop::save() {
+  Checkpoint checkpoint{.step = step_,
+                        .seconds = seconds(),
+                        .mark = method_.mark(),
+                        .recipe = folder_.recipe_hash(),
+                        .ledger = std::nullopt,
+                        .sections = method_.save()};
+  if (payment_ != nullptr) checkpoint.ledger = payment_->ledger.head();
+  if (checkpoint.mark == Mark::kPrivate) folder_.make_private();
+  metrics_.synchronise();  // rows up to here are not written again
+  write_checkpoint(folder_.checkpoint(checkpoint.mark), checkpoint);
+  is_saved_ = true;
+  saved_at_ = steady_seconds();
+}
+
+std::optional<double> Loop::certify() {
+  if (payment_ == nullptr) return std::nullopt;
+  payment_->guard.settle();
+  privacy::CertificateTerms terms = payment_->terms;
+  for (const std::string& reason : read_disclosures(folder_))
+    terms.not_covered.push_back("what was opened: " + reason);
+  write_certificate(folder_.path(), terms);
+  return privacy::certify(payment_->ledger.record(), terms).guarantee.epsilon;
+}
+
+}  // namespace
+
+void Steps::describe(recipe::Fields& fields) {
+  const recipe::Limits count = recipe::at_least(0);
+  fields.integer("checkpoint_every", checkpoint_every, count, "steps between checkpoints; 0: none");
+  fields.number("checkpoint_seconds", checkpoint_seconds, recipe::positive(),
+                "... or when this has passed, whichever is first");
+  fields.integer("sample_every", sample_every, count, "steps between pictures; 0: none");
+  fields.integer("metrics_every", metrics_every, count, "steps between metrics; 0: none");
+}
+
+std::string in_words(const Outcome& outcome) {
+  const auto number = [](std::int64_t steps) {
+    return with_thousands(static_cast<std::uint64_t>(steps));
+  };
+  std::string text;
+  switch (outcome.ending) {
+    case Ending::kFinished:
+      text = fmt::format("finished {} steps", number(outcome.steps));
+      break;
+    case Ending::kBudget:
+      text = fmt::format("stopped by the budget after step {} of {}", number(outcome.steps),
+                         number(outcome.total));
+      break;
+    case Ending::kInterrupted:
+      text = fmt::format("interrupted after step {} of {} (--resume goes on)",
+                         number(outcome.steps), number(outcome.total));
+      break;
+  }
+  if (outcome.epsilon) text += fmt::format(": epsilon {}", rounded_up(*outcome.epsilon));
+  return text + fmt::format(", {}", human_seconds(outcome.seconds));
+}
+
+Outcome train(Method& method, const RunFolder& folder, const Steps& steps, Payment* payment,
+              Diagnostics diagnostics) {
+  check(steps);
+  return Loop(method, folder, steps, payment, diagnostics).run();
+}
+
+}  // namespace obol::run

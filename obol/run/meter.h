@@ -1,0 +1,43 @@
+// Epsilon while a run goes on, at a bounded share of its time: accounting takes from milliseconds
+// to seconds, and a step may be faster.
+//
+//   EpsilonMeter meter(ledger, Delta{1e-5});
+//   if (const auto epsilon = meter.read()) ...   // exact for the ledger as it is, or nothing
+//
+// What is reserved ahead counts, so that the number is never too small.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+
+#include "obol/base/types.h"
+#include "obol/privacy/accountant.h"
+#include "obol/privacy/ledger.h"
+
+namespace obol::run {
+
+double steady_seconds();
+
+class EpsilonMeter {
+ public:
+  // `ledger` must outlive this. Tests bring a clock of their own.
+  EpsilonMeter(const privacy::Ledger& ledger, Delta delta, const privacy::Accounting& how = {},
+               std::function<double()> clock = steady_seconds);
+
+  // Nothing where the last number is out of date and it is too early for the next.
+  std::optional<double> read();
+  // The last number, perhaps out of date.
+  [[nodiscard]] std::optional<double> last() const noexcept { return epsilon_; }
+
+ private:
+  const privacy::Ledger& ledger_;
+  Delta delta_;
+  privacy::Accounting how_;
+  std::function<double()> clock_;
+  std::optional<double> epsilon_;
+  std::size_t lines_ = 0;  // of the ledger, when epsilon_ was computed
+  double next_ = 0;
+};
+
+}  // namespace obol::run

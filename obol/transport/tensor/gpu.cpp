@@ -1,0 +1,168 @@
+#include "obol/transport/tensor/gpu.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <ATen/cuda/CUDAContext.h>
+
+#include "obol/transport/cuda/pairwise.h"
+#include "obol/transport/cuda/sinkhorn.h"
+#include "obol/transport/tensor/types.h"
+
+namespace obol::transport::gpu {
+namespace {
+
+using torch::Tensor;
+
+cuda::GroundCost kind_of(const Cost& cost) {
+  if (cost.kind == CostKind::kAbsolute) return cuda::GroundCost::kAbsolute;
+  return cost.kind == CostKind::kMixture ? cuda::GroundCost::kMixture : cuda::GroundCost::kSquared;
+}
+
+template <class T>
+cuda::Points<T> points_of(const Tensor& rows) {
+  return {rows.data_ptr<T>(), rows.size(0), rows.stride(0)};
+}
+
+cuda::SinkhornOptions options_of(const SinkhornOptions& options) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  cuda::SinkhornOptions result{options.regularization};
+  result.stopping = options.stopping == Stopping::kAnnealed ? cuda::Stopping::kAnnealed
+                                                            : cuda::Stopping::kConverge;
+  result.tolerance = options.tolerance;
+  result.max_iterations = static_cast<int>(std::min(options.max_iterations, kMost));
+  result.over_relaxation = options.over_relaxation;
+  result.annealing = options.annealing;
+  return result;
+}
+
+// The tensors that one problem's pointers point to.
+struct Held {
+  Tensor f;
+  Tensor g;
+  Tensor log_a;
+  Tensor log_b;
+};
+
+Held hold(const Block& block, const Solution* start) {
+  const auto options = block.x.options();
+  Held held{torch::zeros({block.x.size(0)}, options), torch::zeros({block.y.size(0)}, options),
+            block.a.log().to(options), block.b.log().to(options)};
+  if (start != nullptr) {
+    held.f.copy_(start->f);
+    held.g.copy_(start->g);
+  }
+  return held;
+}
+
+template <class T>
+cuda::SinkhornProblem<T> problem_of(const Block& block, const Held& held,
+                                    cuda::SinkhornResult* result) {
+  cuda::SinkhornProblem<T> problem{};
+  problem.cost = block.cost.data_ptr<T>();
+  problem.rows = static_cast<int>(block.x.size(0));
+  problem.columns = static_cast<int>(block.y.size(0));
+  problem.leading = block.cost.stride(0);
+  problem.f = held.f.data_ptr<T>();
+  problem.g = held.g.data_ptr<T>();
+  problem.result = result;
+  problem.log_a = held.log_a.data_ptr<T>();
+  problem.log_b = held.log_b.data_ptr<T>();
+  return problem;
+}
+
+}  // namespace
+
+Tensor cost_matrix(const Tensor& x, const Tensor& y, const Cost& cost) {
+  Tensor matrix = torch::empty({x.size(0), y.size(0)}, x.options());
+  with_type(x, [&](auto type) {
+    using T = decltype(type);
+    const cuda::CostProblem<T> problem{points_of<T>(x), points_of<T>(y), matrix.data_ptr<T>(),
+                                       y.size(0)};
+    cuda::pairwise_cost(&problem, 1, x.size(1), {kind_of(cost), cost.mixing},
+                        at::cuda::getCurrentCUDAStream(x.device().index()));
+  });
+  return matrix;
+}
+
+// The kernel takes potentials. A plan is that of costs -log P and none.
+Tensor cost_gradient(const Tensor& x, const Tensor& y, const Tensor& plan, const Cost& cost) {
+  const Tensor logs = -plan.log().clamp_min(-80);
+  const Tensor none_x = torch::zeros({x.size(0)}, x.options());
+  const Tensor none_y = torch::zeros({y.size(0)}, y.options());
+  Tensor gradient = torch::empty({x.size(0), x.size(1)}, x.options());
+  with_type(x, [&](auto type) {
+    using T = decltype(type);
+    cuda::GradientTerm<T> term{};
+    term.rows = x.size(0);
+    term.y = points_of<T>(y);
+    term.cost = logs.data_ptr<T>();
+    term.row_stride = logs.stride(0);
+    term.column_stride = logs.stride(1);
+    term.f = none_x.data_ptr<T>();
+    term.g = none_y.data_ptr<T>();
+    term.log_a = none_x.data_ptr<T>();
+    term.log_b = none_y.data_ptr<T>();
+    cuda::pairwise_gradient(points_of<T>(x), x.size(1), {kind_of(cost), cost.mixing}, &term, 1,
+                            cuda::Write::kOverwrite, gradient.data_ptr<T>(), x.size(1), nullptr,
+                            at::cuda::getCurrentCUDAStream(x.device().index()));
+  });
+  return gradient;
+}
+
+std::vector<Solution> solve(const std::vector<Block>& blocks, const SinkhornOptions& options,
+                            Side side, const std::vector<Solution>& starts) {
+  const std::size_t count = blocks.size();
+  const torch::Device device = blocks[0].x.device();
+  const Tensor results =
+      torch::empty({static_cast<std::int64_t>(count * sizeof(cuda::SinkhornResult))},
+                   torch::TensorOptions(device).dtype(torch::kByte));
+  auto* at_device = reinterpret_cast<cuda::SinkhornResult*>(results.data_ptr<std::uint8_t>());
+  std::vector<Held> held;
+  for (std::size_t k = 0; k < count; ++k)
+    held.push_back(hold(blocks[k], starts.empty() ? nullptr : &starts[k]));
+  with_type(blocks[0].x, [&](auto type) {
+    using T = decltype(type);
+    std::vector<cuda::SinkhornProblem<T>> problems;
+    std::size_t bytes = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      problems.push_back(problem_of<T>(blocks[k], held[k], at_device + k));
+      if (side == Side::kItself) problems.back().mode = cuda::Mode::kSelf;
+      if (!starts.empty()) {
+        problems.back().start_f = problems.back().f;
+        problems.back().start_g = problems.back().g;
+      }
+      bytes = std::max(bytes,
+                       cuda::sinkhorn_workspace<T>(problems.back().rows, problems.back().columns));
+    }
+    const Tensor workspace = torch::empty({static_cast<std::int64_t>(bytes)},
+                                          torch::TensorOptions(device).dtype(torch::kByte));
+    cuda::sinkhorn(problems.data(), static_cast<int>(count), options_of(options),
+                   workspace.data_ptr<std::uint8_t>(),
+                   at::cuda::getCurrentCUDAStream(device.index()));
+  });
+  const Tensor here = results.cpu();
+  const auto* raw = reinterpret_cast<const cuda::SinkhornResult*>(here.data_ptr<std::uint8_t>());
+  std::vector<Solution> solutions;
+  for (std::size_t k = 0; k < count; ++k)
+    solutions.push_back({.f = held[k].f.to(torch::kDouble),
+                         .g = held[k].g.to(torch::kDouble),
+                         .dual = raw[k].dual,
+                         .primal = raw[k].primal,
+                         .marginal_error = raw[k].marginal_error,
+                         .iterations = raw[k].iterations,
+                         .converged = raw[k].converged != 0,
+                         .regularization = options.regularization});
+  return solutions;
+}
+
+Tensor plan_rows(const Block& block, const Solution& solution, std::int64_t begin,
+                 std::int64_t end) {
+  const Tensor exponents = (solution.f.slice(0, begin, end).unsqueeze(1) + solution.g -
+                            block.cost.slice(0, begin, end)) /
+                               solution.regularization +
+                           block.a.slice(0, begin, end).log().unsqueeze(1) + block.b.log();
+  return exponents.exp_().to(block.x.options());
+}
+
+}  // namespace obol::transport::gpu
