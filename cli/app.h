@@ -20,7 +20,9 @@ void add_certify(CLI::App& root, Action& action);  // and verify
 void add_completion(CLI::App& root, Action& action);
 void add_data(CLI::App& root, Action& action);
 void add_doctor(CLI::App& root, Action& action);
+void add_evaluate(CLI::App& root, Action& action);
 void add_recipes(CLI::App& root, Action& action);
+void add_training(CLI::App& root, Action& action);  // train and sample
 void add_transport(CLI::App& root, Action& action);
 
 }  // namespace obol::cli

@@ -61,6 +61,8 @@ ExitCode run(int argc, char** argv) {
   Action action;
   add_data(app, action);
   add_recipes(app, action);
+  add_training(app, action);
+  add_evaluate(app, action);
   add_account(app, action);
   add_calibrate(app, action);
   add_certify(app, action);

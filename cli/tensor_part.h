@@ -3,8 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "obol/base/error.h"
 
 namespace obol::cli {
 
@@ -58,12 +62,64 @@ struct TransportAnswer {
   double seconds = 0;  // without files
 };
 
+// obol train.
+struct TrainRequest {
+  std::filesystem::path recipe;
+  std::vector<std::string> overrides;
+  std::filesystem::path out;
+  std::string device = "cpu";
+  std::int64_t threads = 0;  // 0: all
+  bool resume = false;
+  bool unsafe_diagnostics = false;
+};
+
+// obol sample.
+struct SampleRequest {
+  std::string run;
+  std::int64_t count = 0;
+  std::optional<std::int64_t> label;
+  std::optional<std::int64_t> seed;
+  std::string out;
+  std::string device = "cpu";
+  std::int64_t threads = 0;
+};
+
+// obol evaluate.
+struct EvaluateRequest {
+  std::string run;
+  std::vector<std::string> classifiers = {"logreg", "mlp", "cnn"};
+  std::string protocol = "quick";
+  std::int64_t count = 60000;
+  std::int64_t seeds = 1;
+  std::string test;  // empty: the test split of the recipe's data
+  std::string device = "cpu";
+  std::int64_t threads = 0;
+};
+
+struct ClassifierScore {
+  std::string classifier;
+  std::vector<double> accuracies = {};  // of each seed
+  double mean = 0;
+  double deviation = 0;
+};
+
+struct EvaluateAnswer {
+  std::string protocol;
+  std::int64_t synthetic = 0;
+  std::int64_t test = 0;
+  std::vector<ClassifierScore> scores = {};
+  double seconds = 0;
+};
+
 // What the shared object offers. Built together with the program, so the types agree; `version`
 // is checked all the same.
 struct TensorPart {
   const char* version;
   TensorFacts (*facts)();
   TransportAnswer (*transport)(const TransportRequest& request);
+  ExitCode (*train)(const TrainRequest& request);
+  void (*sample)(const SampleRequest& request);
+  EvaluateAnswer (*evaluate)(const EvaluateRequest& request);
 };
 
 // The symbol that the shared object exports: const TensorPart* obol_tensor_part().

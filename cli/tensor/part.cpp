@@ -7,7 +7,9 @@
 #include <dlfcn.h>
 #include <torch/torch.h>
 
+#include "cli/tensor/evaluate.h"
 #include "cli/tensor/gpu.h"
+#include "cli/tensor/train.h"
 #include "cli/tensor/transport.h"
 #include "cli/tensor_part.h"
 #include "obol/base/version.h"
@@ -76,7 +78,12 @@ TensorFacts facts() {
 }
 
 const TensorPart* start() {
-  static const TensorPart kPart{.version = version(), .facts = facts, .transport = run_transport};
+  static const TensorPart kPart{.version = version(),
+                                .facts = facts,
+                                .transport = run_transport,
+                                .train = run_train,
+                                .sample = run_sample,
+                                .evaluate = run_evaluate};
   use_all_cores();
   return &kPart;
 }

@@ -138,7 +138,7 @@ HistogramBarrier::HistogramBarrier(Door& door, double noise) : door_(door), nois
 
 Tensor HistogramBarrier::release(const Private<Tensor>& counts) {
   return door_.release(kHistogram, privacy::Gaussian{.noise_multiplier = noise_, .count = 1}, 1,
-                       counts);
+                       counts, Door::Times::kOnce);
 }
 
 }  // namespace obol::barrier

@@ -26,9 +26,12 @@ double multiplier_of(const privacy::Event& event) {
 }  // namespace
 
 torch::Tensor Door::release(std::string_view purpose, const privacy::Event& event,
-                            double sensitivity, const Private<torch::Tensor>& values) {
+                            double sensitivity, const Private<torch::Tensor>& values, Times times) {
   const double multiplier = multiplier_of(event);
-  guard_.pay(purpose, event);
+  if (times == Times::kOnce)
+    guard_.pay_once(purpose, event);
+  else
+    guard_.pay(purpose, event);
   const torch::Tensor& opened = values.release(Key());
   torch::Tensor noisy = torch::empty(opened.sizes(), torch::kFloat).copy_(opened);
   privacy::add_gaussian(

@@ -1,5 +1,6 @@
 #include "obol/model/generator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -82,6 +83,25 @@ Tensor Generator::latents(std::int64_t count, RandomBits& bits) const {
 
 Tensor Generator::output(const Tensor& x) const {
   return options_.output == "tanh" ? x.tanh() : x.sigmoid();
+}
+
+Tensor sample(Generator& generator, const Tensor& labels, RandomBits& bits) {
+  // Few enough that a layer's output comes from memory that malloc reuses.
+  constexpr std::int64_t kBatch = 100;
+  const torch::NoGradGuard no_grad;
+  const bool was_training = generator.is_training();
+  const torch::Device device = generator.parameters().front().device();
+  const data::ImageShape& shape = generator.shape();
+  Tensor images = torch::empty({labels.size(0), shape.channels, shape.height, shape.width});
+  generator.eval();
+  for (std::int64_t first = 0; first < labels.size(0); first += kBatch) {
+    const std::int64_t count = std::min(kBatch, labels.size(0) - first);
+    const Tensor z = generator.latents(count, bits).to(device);
+    images.narrow(0, first, count)
+        .copy_(generator.forward(z, labels.narrow(0, first, count).to(device)));
+  }
+  generator.train(was_training);
+  return images;
 }
 
 std::shared_ptr<Generator> make_generator(const GeneratorOptions& options,

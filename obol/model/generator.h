@@ -63,6 +63,10 @@ class Generator : public torch::nn::Module {
   std::int64_t num_classes_;
 };
 
+// One image for each label [n] (of an unconditional generator the labels only count), in evaluation
+// mode, in batches, on the processor.
+torch::Tensor sample(Generator& generator, const torch::Tensor& labels, RandomBits& bits);
+
 // InvalidArgument on options out of their limits, and on a shape that the architecture cannot make,
 // naming those that it can. Weights come from torch's generator (torch::manual_seed).
 std::shared_ptr<Generator> make_generator(const GeneratorOptions& options,

@@ -125,6 +125,18 @@ TEST(Generator, ReadsItsOptionsFromARecipe) {
   EXPECT_EQ(options.output, "tanh");
 }
 
+TEST(Generator, SamplesInEvaluationModeAndInBatches) {
+  auto generator = make_generator({.width = 2}, kMnist, 10);
+  const Tensor labels = at::arange(230, at::kLong).remainder(10);
+  SeededBits bits(1);
+  const Tensor images = sample(*generator, labels, bits);
+  EXPECT_TRUE(generator->is_training());
+  generator->eval();
+  SeededBits again(1);
+  const Tensor expected = generator->forward(generator->latents(230, again), labels);
+  EXPECT_LT((images - expected).abs().max().item<float>(), 1e-5F);
+}
+
 TEST(Latents, FollowTheirLaw) {
   struct Law {
     std::string name;

@@ -79,13 +79,39 @@ OBOL_FOR_EACH_PROCESSOR void combine_gradients(const Rectifier<T>& rectifier, co
   }
 }
 
+template <class T>
+OBOL_FOR_EACH_PROCESSOR void largest_of_four(const T* const* four, std::int64_t channels,
+                                             T* __restrict result, std::uint8_t* __restrict which) {
+  const T* a = four[0];
+  const T* b = four[1];
+  const T* c = four[2];
+  const T* d = four[3];
+  for (std::int64_t k = 0; k < channels; ++k) {
+    const T left = a[k] >= b[k] ? a[k] : b[k];
+    const T right = c[k] >= d[k] ? c[k] : d[k];
+    const T largest = left >= right ? left : right;
+    const std::uint8_t place = left >= right ? (a[k] >= b[k] ? 0 : 1) : (c[k] >= d[k] ? 2 : 3);
+    result[k] = largest > 0 ? largest : T{0};
+    which[k] = largest > 0 ? place : 4;
+  }
+}
+
+template <class T>
+OBOL_FOR_EACH_PROCESSOR void gradient_of_one(const T* gradient, const std::uint8_t* which,
+                                             std::uint8_t row, std::int64_t channels,
+                                             T* __restrict result) {
+  for (std::int64_t k = 0; k < channels; ++k) result[k] = which[k] == row ? gradient[k] : T{0};
+}
+
 #define OBOL_INSTANTIATE(T)                                                                        \
   template void add_four(const T* const*, std::int64_t, T*);                                       \
   template void add_deviations(const T*, std::int64_t, std::int64_t, const T*, T*, T*);            \
   template void rectify(const Rectifier<T>&, const T*, std::int64_t, T*);                          \
   template void add_gradients(const Rectifier<T>&, const T*, const T*, std::int64_t, T*, T*);      \
   template void combine_gradients(const Rectifier<T>&, const T*, const T*, std::int64_t, const T*, \
-                                  const T*, T*);
+                                  const T*, T*);                                                   \
+  template void largest_of_four(const T* const*, std::int64_t, T*, std::uint8_t*);                 \
+  template void gradient_of_one(const T*, const std::uint8_t*, std::uint8_t, std::int64_t, T*);
 OBOL_INSTANTIATE(float)
 OBOL_INSTANTIATE(double)
 #undef OBOL_INSTANTIATE

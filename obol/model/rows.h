@@ -37,4 +37,14 @@ template <class T>
 void combine_gradients(const Rectifier<T>& rectifier, const T* x, const T* gradient,
                        std::int64_t rows, const T* by_x, const T* by_one, T* __restrict result);
 
+// result = the largest of the four rows and 0, which = the row it stands in, or 4.
+template <class T>
+void largest_of_four(const T* const* four, std::int64_t channels, T* __restrict result,
+                     std::uint8_t* __restrict which);
+
+// result = gradient where `which` is `row`, else 0.
+template <class T>
+void gradient_of_one(const T* gradient, const std::uint8_t* which, std::uint8_t row,
+                     std::int64_t channels, T* __restrict result);
+
 }  // namespace obol::model

@@ -63,16 +63,22 @@ void BudgetGuard::pay(std::string_view purpose, const Event& event) {
   if (open == open_.end())
     open = open_.insert(open_.end(),
                         {.purpose = std::string(purpose), .event = one, .reservation = {}});
-  if (open->reservation.left() == 0) {
-    const std::int64_t count = std::min(options_.block, unreserved(one));
-    if (count == 0)
-      throw BudgetExceeded(
-          fmt::format("epsilon must be at most {} at delta {}, but {} for {} would exceed it; it "
-                      "did not happen",
-                      budget_->epsilon.value(), budget_->delta.value(), describe(one), purpose));
-    open->reservation = ledger_.reserve(purpose, with_count(one, count));
-  }
+  if (open->reservation.left() == 0) open->reservation = reserve(purpose, one, options_.block);
   open->reservation.take();
+}
+
+void BudgetGuard::pay_once(std::string_view purpose, const Event& event) {
+  reserve(purpose, with_count(event, 1), 1).take();
+}
+
+Reservation BudgetGuard::reserve(std::string_view purpose, const Event& one, std::int64_t count) {
+  const std::int64_t fits = std::min(count, unreserved(one));
+  if (fits == 0)
+    throw BudgetExceeded(
+        fmt::format("epsilon must be at most {} at delta {}, but {} for {} would exceed it; it "
+                    "did not happen",
+                    budget_->epsilon.value(), budget_->delta.value(), describe(one), purpose));
+  return ledger_.reserve(purpose, with_count(one, fits));
 }
 
 void BudgetGuard::settle() {

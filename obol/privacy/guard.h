@@ -33,6 +33,9 @@ class BudgetGuard {
   // One release of the event (its count is not looked at).
   void pay(std::string_view purpose, const Event& event);
 
+  // The same for a release that will not be repeated: nothing is reserved ahead.
+  void pay_once(std::string_view purpose, const Event& event);
+
   // How many more of them fit, those that are reserved already included.
   [[nodiscard]] std::int64_t affordable(const Event& event);
 
@@ -53,6 +56,8 @@ class BudgetGuard {
   };
 
   [[nodiscard]] std::int64_t unreserved(const Event& event);
+  // At most `count` of them; BudgetExceeded where not one fits.
+  Reservation reserve(std::string_view purpose, const Event& one, std::int64_t count);
 
   Ledger& ledger_;
   std::optional<Budget> budget_;

@@ -85,6 +85,15 @@ TEST_F(Guarded, RefusesABlockOfNothing) {
   EXPECT_THROW(BudgetGuard(ledger, kBudget, {.block = 0}), InvalidArgument);
 }
 
+TEST_F(Guarded, WhatIsPaidOnceReservesNothingAhead) {
+  BudgetGuard guard(ledger, kBudget, {.block = 100});
+  const Event histogram = Gaussian{.noise_multiplier = 50, .count = 1};
+  guard.pay_once("class histogram", histogram);
+  EXPECT_EQ(times(ledger.spent(), histogram), 1);
+  EXPECT_THROW(guard.pay_once("too much", Gaussian{.noise_multiplier = 0.1, .count = 1}),
+               BudgetExceeded);
+}
+
 TEST_F(Guarded, WithoutABudgetAllIsRecordedAndNothingRefused) {
   BudgetGuard guard(ledger, std::nullopt, {.block = 10});
   const Event costly = Gaussian{.noise_multiplier = 0.01, .count = 1};

@@ -116,20 +116,8 @@ UnsafeDiagnostics::UnsafeDiagnostics(const RunFolder& folder, std::int64_t last_
 
 void UnsafeDiagnostics::append(std::int64_t step, std::string_view name,
                                const Private<double>& value) {
-  // The reason is recorded before the first of the values is opened, not again at every step.
-  struct Once final : DisclosureLog {
-    explicit Once(UnsafeDiagnostics& owner, std::string_view name) : owner(owner), name(name) {}
-    void record(std::string_view reason) override {
-      if (owner.disclosed_.contains(name)) return;
-      owner.disclosures_->record(reason);
-      owner.disclosed_.emplace(name);
-    }
-    UnsafeDiagnostics& owner;
-    std::string_view name;
-  };
   if (!is_asked_for()) return;
-  Once once(*this, name);
-  const auto open = value.declassify(fmt::format("unsafe diagnostics: {}", name), once);
+  const auto open = value.declassify(fmt::format("unsafe diagnostics: {}", name), *disclosures_);
   file_->append(text_of({{kStep, step}, {name, open.value}}));
 }
 

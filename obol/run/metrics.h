@@ -11,10 +11,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,7 +81,6 @@ class UnsafeDiagnostics {
  private:
   std::optional<Disclosures> disclosures_;
   std::optional<AppendFile> file_;
-  std::set<std::string, std::less<>> disclosed_;
 };
 
 }  // namespace obol::run

@@ -1,5 +1,6 @@
-// write_generator ARCHITECTURE NUM_CLASSES FOLDER: a generator as generator.pt, and what it makes of
-// some latent vectors and labels as example.pt.
+// write_generator ARCHITECTURE NUM_CLASSES FOLDER: a generator as generator.pt, and what it makes
+// of some latent vectors and labels as example.pt.
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
@@ -8,6 +9,7 @@
 #include <torch/script.h>
 
 #include "obol/base/random.h"
+#include "obol/model/average.h"
 #include "obol/model/generator.h"
 #include "obol/model/script.h"
 
@@ -20,14 +22,14 @@ int main(int argc, char** argv) {
   const std::int64_t num_classes = std::stoll(argv[2]);
   constexpr std::int64_t kCount = 12;
   torch::manual_seed(1);
-  auto generator = obol::model::make_generator(
-      {.architecture = argv[1], .width = 8, .latent = 6}, {1, 32, 32}, num_classes);
+  auto generator = obol::model::make_generator({.architecture = argv[1], .width = 8, .latent = 6},
+                                               {1, 32, 32}, num_classes);
   obol::SeededBits bits(1);
   const torch::Tensor z = generator->latents(kCount, bits);
   const torch::Tensor labels =
       torch::arange(kCount, at::kLong).remainder(std::max<std::int64_t>(num_classes, 1));
   const torch::NoGradGuard no_grad;
-  generator->forward(z, labels);  // statistics that are neither 0 nor 1
+  obol::model::recompute_statistics(*generator, 1, bits);  // neither 0 nor 1
   generator->eval();
   obol::model::save_generator(*generator, folder / "generator.pt");
   torch::jit::Module example("Example");

@@ -174,7 +174,9 @@ TEST_F(Trainings, GoOnWhenKilledAtRandomInstants) {
         .steps = {.total = 60, .checkpoint_every = 7, .sample_every = 20, .metrics_every = 1}};
     End end = End::kKilled;
     while (end == End::kKilled && !HasFailure()) {
-      end = life.live_in_child({.lifetime = static_cast<std::int64_t>(bits.below(kLongest))});
+      // Longer with every kill, so that a slow machine gets there too.
+      const std::uint64_t longest = kLongest * static_cast<std::uint64_t>(1 + life.cuts / 10);
+      end = life.live_in_child({.lifetime = static_cast<std::int64_t>(bits.below(longest))});
       life.expect_paid(fmt::format("run {}, after kill {}", runs, life.cuts));
     }
     ASSERT_EQ(end, End::kDone);

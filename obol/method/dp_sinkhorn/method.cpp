@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
+#include "obol/model/sample.h"
 #include "obol/model/script.h"
 #include "obol/transport/tensor/loss.h"
 
@@ -359,12 +360,7 @@ std::optional<run::Samples> DpSinkhorn::samples() {
   const Tensor labels = balanced_labels(classes_ * kColumns);
   const Tensor images = network->forward(
       network->latents(labels.size(0), surroundings_.bits).to(surroundings_.device), labels);
-  const double lowest = lowest_of(options_.generator);
-  const Tensor bytes = ((images - lowest) * (255 / (1 - lowest)))
-                           .round()
-                           .clamp(0, 255)
-                           .to(torch::kCPU, torch::kByte)
-                           .contiguous();
+  const Tensor bytes = model::to_bytes(images, options_.generator);
   run::Samples samples{.shape = shape_, .pixels = {}, .columns = kColumns};
   samples.pixels.assign(bytes.data_ptr<std::uint8_t>(),
                         bytes.data_ptr<std::uint8_t>() + bytes.numel());

@@ -1,0 +1,20 @@
+#include "cli/tensor/device.h"
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+
+namespace obol::cli {
+
+torch::Device use_device(const std::string& name, std::int64_t threads) {
+  constexpr std::int64_t kMost = 1024;
+  if (threads < 0 || threads > kMost)
+    throw InvalidArgument(violation("--threads", fmt::format("from 1 to {}", kMost), threads));
+  if (threads > 0) at::set_num_threads(static_cast<int>(threads));
+  if (name != "cuda") return torch::kCPU;
+  if (!torch::cuda::is_available())
+    throw InvalidArgument("--device cuda must have a GPU that LibTorch can use, but there is none");
+  return torch::kCUDA;
+}
+
+}  // namespace obol::cli

@@ -1,0 +1,77 @@
+#include "cli/tensor/train.h"
+
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "cli/tensor/device.h"
+#include "obol/base/console.h"
+#include "obol/data/catalogue.h"
+#include "obol/data/reader.h"
+#include "obol/data/writer.h"
+#include "obol/method/dp_sinkhorn/fit.h"
+#include "obol/model/sample.h"
+#include "obol/model/script.h"
+#include "obol/run/folder.h"
+
+namespace obol::cli {
+namespace {
+
+namespace dp_sinkhorn = method::dp_sinkhorn;
+
+// Known data that are not here yet are brought.
+data::Dataset read_data(const data::RecipeData& described) {
+  if (!described.source) throw InvalidArgument(violation("data.source", "given", "missing"));
+  const data::KnownDataset* known = data::find_known(*described.source);
+  if (known != nullptr && !known->files.empty() && !data::is_present(*known)) {
+    log_info("fetching {}", known->name);
+    static_cast<void>(data::fetch(known->name));
+  }
+  return data::read(*described.source, described.options());
+}
+
+Path last_picture(const run::RunFolder& folder) {
+  Path last;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.samples(), none))
+    last = std::max(last, entry.path());
+  return last;
+}
+
+}  // namespace
+
+ExitCode run_train(const TrainRequest& request) {
+  const torch::Device device = use_device(request.device, request.threads);
+  auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
+  const dp_sinkhorn::Experiment experiment = dp_sinkhorn::read_experiment(recipe);
+  const Private<data::Dataset> data(read_data(experiment.data));
+  const run::Outcome outcome =
+      dp_sinkhorn::fit(experiment, data,
+                       {.folder = request.out,
+                        .device = device,
+                        .resume = request.resume,
+                        .diagnostics = request.unsafe_diagnostics ? run::Diagnostics::kUnsafe
+                                                                  : run::Diagnostics::kNone});
+  std::cout << run::in_words(outcome) << '\n';
+  if (outcome.ending == run::Ending::kInterrupted) return ExitCode::kInterrupted;
+  const run::RunFolder folder = run::RunFolder::open(request.out);
+  const Path picture = last_picture(folder);
+  if (!picture.empty()) std::cout << fmt::format("samples   {}\n", picture.string());
+  std::cout << fmt::format("generator {}\n", folder.generator().string());
+  return ExitCode::kOk;
+}
+
+void run_sample(const SampleRequest& request) {
+  const torch::Device device = use_device(request.device, request.threads);
+  Path path = request.run;
+  if (std::filesystem::is_directory(path)) path = run::RunFolder::open(path).generator();
+  const auto generator = model::load_generator(path);
+  generator->to(device);
+  const data::Dataset images = model::sample(
+      *generator, {.count = request.count, .label = request.label, .seed = request.seed});
+  data::write(images, request.out, *data::format_of_path(request.out));
+}
+
+}  // namespace obol::cli

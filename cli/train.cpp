@@ -1,0 +1,102 @@
+// obol train | sample: from a recipe to a generator, and from a generator to images
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/app.h"
+#include "cli/numbers.h"
+#include "cli/tensor_part.h"
+#include "obol/base/console.h"
+#include "obol/data/writer.h"
+#include "obol/recipe/recipe.h"
+
+namespace obol::cli {
+namespace {
+
+const TensorPart& tensors() {
+  const TensorPart* part = tensor_part();
+  if (part == nullptr)
+    throw InvalidArgument("this command needs LibTorch, but this build has none");
+  return *part;
+}
+
+void add_device_options(CLI::App& command, std::string& device,
+                        std::optional<std::int64_t>& threads) {
+  command.add_option("--device", device, "cpu (default) or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  add_whole(command, "--threads", threads, "of the processor (all)");
+}
+
+void add_train(CLI::App& root, Action& action) {
+  struct Arguments {
+    TrainRequest request;
+    std::string recipe;
+    std::string out;
+    std::optional<std::int64_t> threads;
+  };
+  CLI::App* command =
+      root.add_subcommand("train", "train a generator on private data, and certify what it cost");
+  auto arguments = std::make_shared<Arguments>();
+  TrainRequest& request = arguments->request;
+  command->add_option("recipe", arguments->recipe, "a name from 'obol recipes list', or a file")
+      ->required();
+  command->add_option("--out", arguments->out, "the folder of the run; new, unless --resume")
+      ->required();
+  add_device_options(*command, request.device, arguments->threads);
+  command->add_flag("--resume", request.resume, "go on with the run in that folder");
+  command->add_option("--set", request.overrides, "section.key=value")->allow_extra_args(false);
+  command->add_flag("--unsafe-diagnostics", request.unsafe_diagnostics,
+                    "numbers about private data, into RUN/private: not covered by the guarantee");
+  command->callback([&action, arguments] {
+    action = [arguments] {
+      arguments->request.recipe = recipe::find(arguments->recipe);
+      arguments->request.out = arguments->out;
+      arguments->request.threads = arguments->threads.value_or(0);
+      return tensors().train(arguments->request);
+    };
+  });
+}
+
+void add_sample(CLI::App& root, Action& action) {
+  struct Arguments {
+    SampleRequest request;
+    std::optional<std::int64_t> count;
+    std::optional<std::int64_t> threads;
+  };
+  CLI::App* command = root.add_subcommand("sample", "make images with a trained generator");
+  auto arguments = std::make_shared<Arguments>();
+  SampleRequest& request = arguments->request;
+  command->add_option("run", request.run, "the folder of a run, or its generator.pt")->required();
+  add_whole(*command, "--count", arguments->count, "how many");
+  add_whole(*command, "--label", request.label, "of this class alone; else all in turn");
+  add_whole(*command, "--seed", request.seed, "for the same images again");
+  command
+      ->add_option("--out", request.out,
+                   "x.npz, 'folder/*.png' or 'folder/*-ubyte' (MNIST's format)")
+      ->required();
+  add_device_options(*command, request.device, arguments->threads);
+  command->callback([&action, arguments] {
+    action = [arguments] {
+      SampleRequest& given = arguments->request;
+      given.count = needed(arguments->count, "--count");
+      given.threads = arguments->threads.value_or(0);
+      if (!data::format_of_path(given.out))
+        throw InvalidArgument(
+            violation("--out", "x.npz, 'folder/*.png' or 'folder/*-ubyte'", given.out));
+      tensors().sample(given);
+      std::cout << given.out << '\n';
+      return ExitCode::kOk;
+    };
+  });
+}
+
+}  // namespace
+
+void add_training(CLI::App& root, Action& action) {
+  add_train(root, action);
+  add_sample(root, action);
+}
+
+}  // namespace obol::cli

@@ -1,0 +1,199 @@
+#include "obol/evaluate/downstream.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "obol/base/error.h"
+#include "obol/model/classifier.h"
+
+namespace obol::evaluate {
+namespace {
+
+using torch::Tensor;
+
+constexpr std::int64_t kBatch = 500;
+// A batch is passed in parts: the tensors of a part stay in memory that malloc reuses, those of a
+// whole batch are handed back to the system and faulted in anew each time.
+constexpr std::int64_t kPart = 100;
+constexpr double kLearningRate = 1e-3;
+constexpr std::int64_t kHeldOut = 10;     // one in so many
+constexpr std::int64_t kIterations = 10;  // of L-BFGS: what counts as an epoch
+
+struct Patience {
+  std::int64_t epochs;
+  std::int64_t most;
+};
+
+Patience patience_of(Protocol protocol) {
+  if (protocol == Protocol::kQuick) return {3, 12};
+  return {30, std::numeric_limits<std::int64_t>::max()};
+}
+
+void check(const LabelledImages& data, std::string_view name) {
+  if (!data.images.defined() || data.images.dim() != 4 || data.images.scalar_type() != at::kFloat)
+    throw InvalidArgument(violation(fmt::format("the {} images", name),
+                                    "floats [n, channels, height, width]", "something else"));
+  if (!data.labels.defined() || data.labels.dim() != 1 || data.labels.scalar_type() != at::kLong ||
+      data.labels.size(0) != data.images.size(0))
+    throw InvalidArgument(violation(fmt::format("the {} labels", name),
+                                    "one 64-bit number for each image", "something else"));
+  if (data.images.size(0) == 0)
+    throw InvalidArgument(violation(fmt::format("the {} data", name), "not empty", "empty"));
+  if (data.labels.min().item<std::int64_t>() < 0)
+    throw InvalidArgument(violation(fmt::format("the {} labels", name), "not negative",
+                                    data.labels.min().item<std::int64_t>()));
+}
+
+LabelledImages rows_of(const LabelledImages& data, const Tensor& rows) {
+  return {data.images.index_select(0, rows), data.labels.index_select(0, rows)};
+}
+
+double accuracy(model::Classifier& classifier, const LabelledImages& data) {
+  const torch::NoGradGuard no_grad;
+  classifier.eval();
+  Tensor correct = torch::zeros({}, data.labels.options());
+  for (std::int64_t k = 0; k < data.labels.size(0); k += kBatch) {
+    const std::int64_t count = std::min(kBatch, data.labels.size(0) - k);
+    correct += classifier.forward(data.images.narrow(0, k, count))
+                   .argmax(1)
+                   .eq(data.labels.narrow(0, k, count))
+                   .sum();
+  }
+  return correct.item<double>() / static_cast<double>(data.labels.size(0));
+}
+
+// One epoch of training.
+class Trainer {
+ public:
+  Trainer(model::Classifier& classifier, const LabelledImages& data, const std::string& kind)
+      : classifier_(classifier), data_(data) {
+    if (kind == "logreg")
+      lbfgs_ = std::make_unique<torch::optim::LBFGS>(
+          classifier.parameters(),
+          torch::optim::LBFGSOptions(1).max_iter(kIterations).line_search_fn("strong_wolfe"));
+    else
+      adam_ = std::make_unique<torch::optim::Adam>(classifier.parameters(),
+                                                   torch::optim::AdamOptions(kLearningRate));
+  }
+
+  void epoch() {
+    classifier_.train();
+    if (lbfgs_)
+      lbfgs_->step([&] {
+        lbfgs_->zero_grad();
+        return add_loss(data_, data_.labels.size(0));
+      });
+    else
+      pass_by_adam();
+  }
+
+ private:
+  // The share of some images in the mean loss of `total`, and of its gradient.
+  Tensor add_loss(const LabelledImages& images, std::int64_t total) {
+    const Tensor logits = classifier_.forward(images.images);
+    Tensor sum = at::cross_entropy_loss(logits, images.labels, {}, at::Reduction::Sum) /
+                 static_cast<double>(total);
+    sum.backward();
+    return sum.detach();
+  }
+
+  void pass_by_adam() {
+    const Tensor order = torch::randperm(data_.labels.size(0), data_.labels.options());
+    for (const Tensor& batch : order.split(kBatch)) {
+      adam_->zero_grad();
+      for (const Tensor& part : batch.split(batch.is_cpu() ? kPart : kBatch))
+        add_loss(rows_of(data_, part), batch.size(0));
+      adam_->step();
+    }
+  }
+
+  model::Classifier& classifier_;
+  const LabelledImages& data_;
+  std::unique_ptr<torch::optim::LBFGS> lbfgs_;
+  std::unique_ptr<torch::optim::Adam> adam_;
+};
+
+std::vector<Tensor> copies_of(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> copies;
+  for (const Tensor& tensor : tensors) copies.push_back(tensor.detach().clone());
+  return copies;
+}
+
+void restore(model::Classifier& classifier, const std::vector<Tensor>& weights) {
+  const torch::NoGradGuard no_grad;
+  const std::vector<Tensor> parameters = classifier.parameters();
+  for (std::size_t k = 0; k < weights.size(); ++k) parameters[k].copy_(weights[k]);
+}
+
+// Leaves the classifier with the weights that did best on the hold-out.
+void train(model::Classifier& classifier, const LabelledImages& training,
+           const LabelledImages& held_out, const DownstreamOptions& options,
+           const std::function<void(const Progress&)>& report) {
+  const Patience patience = patience_of(options.protocol);
+  Trainer trainer(classifier, training, options.classifier);
+  double best = -1;
+  std::int64_t best_epoch = 0;
+  std::vector<Tensor> best_weights;
+  for (std::int64_t epoch = 1; epoch <= patience.most && epoch - best_epoch <= patience.epochs;
+       ++epoch) {
+    trainer.epoch();
+    const double score = accuracy(classifier, held_out);
+    if (report) report({epoch, score});
+    if (score > best) {
+      best = score;
+      best_epoch = epoch;
+      best_weights = copies_of(classifier.parameters());
+    }
+  }
+  restore(classifier, best_weights);
+}
+
+}  // namespace
+
+LabelledImages to_tensors(const data::Dataset& data) {
+  const std::vector<std::int64_t> sizes{data.count(), data.shape.channels, data.shape.height,
+                                        data.shape.width};
+  Tensor images;
+  if (const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&data.pixels))
+    images = torch::tensor(at::ArrayRef<std::uint8_t>(*bytes)).to(at::kFloat).div_(255);
+  else
+    images = torch::tensor(at::ArrayRef<float>(std::get<std::vector<float>>(data.pixels)));
+  return {images.view(sizes), torch::tensor(at::ArrayRef<std::int32_t>(data.labels)).to(at::kLong)};
+}
+
+double train_and_test(const LabelledImages& synthetic, const LabelledImages& real,
+                      const DownstreamOptions& options,
+                      const std::function<void(const Progress&)>& report) {
+  check(synthetic, "synthetic");
+  check(real, "real");
+  const data::ImageShape shape{synthetic.images.size(1), synthetic.images.size(2),
+                               synthetic.images.size(3)};
+  if (real.images.sizes().slice(1) != synthetic.images.sizes().slice(1))
+    throw InvalidArgument(
+        violation("the size of real images", to_string(shape) + " as the synthetic ones",
+                  to_string(data::ImageShape{real.images.size(1), real.images.size(2),
+                                             real.images.size(3)})));
+  const std::int64_t num_synthetic = synthetic.labels.size(0);
+  if (num_synthetic < 2)
+    throw InvalidArgument(violation("the number of synthetic images", "at least 2", num_synthetic));
+  const std::int64_t num_classes = 1 + std::max(synthetic.labels.max().item<std::int64_t>(),
+                                                real.labels.max().item<std::int64_t>());
+  torch::manual_seed(options.seed);
+  auto classifier = model::make_classifier(options.classifier, shape, num_classes);
+  classifier->to(options.device);
+  const auto on_device = [&](const LabelledImages& data) {
+    return LabelledImages{data.images.to(options.device), data.labels.to(options.device)};
+  };
+  const Tensor order = torch::randperm(num_synthetic, at::kLong).to(synthetic.labels.device());
+  const std::int64_t held = std::max<std::int64_t>(1, num_synthetic / kHeldOut);
+  train(*classifier, on_device(rows_of(synthetic, order.slice(0, held))),
+        on_device(rows_of(synthetic, order.slice(0, 0, held))), options, report);
+  return accuracy(*classifier, on_device(real));
+}
+
+}  // namespace obol::evaluate

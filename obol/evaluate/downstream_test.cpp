@@ -1,0 +1,112 @@
+#include "obol/evaluate/downstream.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "obol/base/error.h"
+
+namespace obol::evaluate {
+namespace {
+
+using torch::Tensor;
+
+const std::vector<std::string> kClassifiers{"logreg", "mlp", "cnn"};
+
+// Three classes: a bright block in one of three places, under noise.
+LabelledImages blobs(std::int64_t count) {
+  const Tensor labels = at::arange(count, at::kLong).remainder(3);
+  Tensor images = 0.3 * torch::rand({count, 1, 8, 8});
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::int64_t place = k % 3;
+    images[k][0].slice(0, 2 * place, 2 * place + 3).slice(1, 2, 6) += 0.7;
+  }
+  return {images, labels};
+}
+
+TEST(TrainAndTest, LearnsWhatCanBeLearned) {
+  torch::manual_seed(0);
+  const LabelledImages synthetic = blobs(3000);
+  const LabelledImages real = blobs(300);
+  for (const std::string& classifier : kClassifiers)
+    EXPECT_GT(train_and_test(synthetic, real, {.classifier = classifier}), 0.97) << classifier;
+}
+
+TEST(TrainAndTest, FindsNothingInRandomLabels) {
+  torch::manual_seed(0);
+  const auto scrambled = [](LabelledImages data) {
+    data.labels = torch::randint(3, data.labels.sizes(), at::kLong);
+    return data;
+  };
+  const LabelledImages real = scrambled(blobs(900));
+  for (const std::string& classifier : kClassifiers) {
+    EXPECT_NEAR(train_and_test(blobs(600), real, {.classifier = classifier}), 1.0 / 3, 0.07);
+    EXPECT_NEAR(train_and_test(scrambled(blobs(600)), real, {.classifier = classifier}), 1.0 / 3,
+                0.07);
+  }
+}
+
+TEST(TrainAndTest, RepeatsWithItsSeed) {
+  torch::manual_seed(0);
+  LabelledImages synthetic = blobs(600);
+  synthetic.images = synthetic.images + torch::rand({600, 1, 8, 8});
+  const LabelledImages real = blobs(90);
+  std::vector<double> scores[2];
+  for (auto& list : scores)
+    train_and_test(synthetic, real, {.classifier = "cnn", .seed = 5},
+                   [&](const Progress& progress) { list.push_back(progress.held_out_accuracy); });
+  EXPECT_EQ(scores[0], scores[1]);
+}
+
+TEST(TrainAndTest, StopsByItsPatience) {
+  torch::manual_seed(0);
+  const LabelledImages synthetic = blobs(3000);
+  const LabelledImages real = blobs(30);
+  const auto epochs = [&](Protocol protocol) {
+    std::int64_t last = 0;
+    std::int64_t best_epoch = 0;
+    double best = -1;
+    train_and_test(synthetic, real, {.classifier = "mlp", .protocol = protocol},
+                   [&](const Progress& progress) {
+                     last = progress.epoch;
+                     if (progress.held_out_accuracy <= best) return;
+                     best = progress.held_out_accuracy;
+                     best_epoch = last;
+                   });
+    return std::pair{best_epoch, last};
+  };
+  const auto [quick_best, quick_last] = epochs(Protocol::kQuick);
+  EXPECT_EQ(quick_last, std::min<std::int64_t>(12, quick_best + 3));
+  const auto [paper_best, paper_last] = epochs(Protocol::kPaper);
+  EXPECT_EQ(paper_last, paper_best + 30);
+}
+
+TEST(TrainAndTest, RefusesWhatDoesNotFit) {
+  const LabelledImages good = blobs(30);
+  const auto refuses = [&](const LabelledImages& synthetic, const LabelledImages& real) {
+    EXPECT_THROW(train_and_test(synthetic, real, {.classifier = "logreg"}), InvalidArgument);
+  };
+  refuses({good.images, good.labels.slice(0, 1)}, good);
+  refuses(good, {good.images.slice(2, 1), good.labels});
+  refuses({good.images, good.labels.to(at::kInt)}, good);
+  refuses({good.images.to(at::kDouble), good.labels}, good);
+  refuses({good.images, good.labels - 1}, good);
+  refuses({}, good);
+  refuses({good.images.slice(0, 0, 0), good.labels.slice(0, 0, 0)}, good);
+}
+
+TEST(ToTensors, ScalesBytes) {
+  const data::Dataset data{.shape = {1, 1, 2},
+                           .pixels = std::vector<std::uint8_t>{0, 255, 51, 102},
+                           .labels = {1, 0},
+                           .class_names = {"a", "b"},
+                           .declared_size = 2};
+  const LabelledImages tensors = to_tensors(data);
+  EXPECT_EQ(tensors.images.sizes(), (std::vector<std::int64_t>{2, 1, 1, 2}));
+  EXPECT_FLOAT_EQ(tensors.images[1][0][0][0].item<float>(), 0.2F);
+  EXPECT_EQ(tensors.labels[0].item<std::int64_t>(), 1);
+}
+
+}  // namespace
+}  // namespace obol::evaluate

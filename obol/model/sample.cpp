@@ -1,0 +1,79 @@
+#include "obol/model/sample.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "obol/base/console.h"
+#include "obol/base/error.h"
+#include "obol/base/interrupt.h"
+
+namespace obol::model {
+namespace {
+
+using torch::Tensor;
+
+void check(const Generator& generator, const SampleOptions& options) {
+  if (options.count < 1)
+    throw InvalidArgument(violation("the number of images", "at least 1", options.count));
+  const std::int64_t classes = generator.num_classes();
+  if (!options.label) return;
+  if (!generator.is_conditional())
+    throw InvalidArgument(
+        violation("a label", "left out with a generator without classes", *options.label));
+  if (*options.label < 0 || *options.label >= classes)
+    throw InvalidArgument(
+        violation("a label", fmt::format("from 0 to {}", classes - 1), *options.label));
+}
+
+}  // namespace
+
+Tensor to_bytes(const Tensor& images, const GeneratorOptions& options) {
+  const double lowest = options.output == "tanh" ? -1 : 0;
+  return ((images - lowest) * (255 / (1 - lowest)))
+      .round_()
+      .clamp_(0, 255)
+      .to(torch::kCPU, torch::kByte)
+      .contiguous();
+}
+
+data::Dataset sample(Generator& generator, const SampleOptions& options) {
+  constexpr std::int64_t kBatch = 500;
+  check(generator, options);
+  const torch::NoGradGuard no_grad;
+  const torch::Device device = generator.parameters().front().device();
+  std::unique_ptr<RandomBits> bits = std::make_unique<SecureBits>();
+  if (options.seed) bits = std::make_unique<SeededBits>(static_cast<std::uint64_t>(*options.seed));
+  const bool was_training = generator.is_training();
+  generator.eval();
+  data::Dataset result;
+  result.shape = generator.shape();
+  result.declared_size = options.count;
+  const std::int64_t classes = std::max<std::int64_t>(1, generator.num_classes());
+  if (generator.is_conditional())
+    for (std::int64_t c = 0; c < classes; ++c) result.class_names.push_back(std::to_string(c));
+  std::vector<std::uint8_t> pixels;
+  pixels.reserve(static_cast<std::size_t>(options.count * result.shape.pixels()));
+  Progress progress("sampling", options.count, "images");
+  for (std::int64_t done = 0; done < options.count; done += kBatch) {
+    check_interrupt();
+    const std::int64_t now = std::min(kBatch, options.count - done);
+    const Tensor labels = options.label ? torch::full({now}, *options.label, torch::kLong)
+                                        : torch::arange(done, done + now).remainder(classes);
+    const Tensor images =
+        generator.forward(generator.latents(now, *bits).to(device), labels.to(device));
+    const Tensor bytes = to_bytes(images, generator.options());
+    pixels.insert(pixels.end(), bytes.data_ptr<std::uint8_t>(),
+                  bytes.data_ptr<std::uint8_t>() + bytes.numel());
+    if (generator.is_conditional())
+      for (std::int64_t i = 0; i < now; ++i)
+        result.labels.push_back(static_cast<std::int32_t>(labels[i].item<std::int64_t>()));
+    progress.advance(now);
+  }
+  result.pixels = std::move(pixels);
+  generator.train(was_training);
+  return result;
+}
+
+}  // namespace obol::model
