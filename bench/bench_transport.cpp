@@ -32,23 +32,23 @@ namespace {
 namespace transport = obol::transport;
 using torch::Tensor;
 
-// The median of at least `least` runs, more if they are short, after one that does not count.
-double seconds_of(const std::function<void()>& work, std::size_t least = 3) {
-  constexpr double kEnough = 0.5;
-  constexpr std::size_t kMost = 1000;
+// The best of several runs, since other programs can only slow it down; the first does not count.
+double seconds_of(const std::function<void()>& work) {
+  constexpr double kEnough = 1;
+  constexpr int kLeast = 3;
+  constexpr int kMost = 1000;
   work();
-  std::vector<double> times;
+  double best = 0;
   double sum = 0;
-  while (times.size() < least || (sum < kEnough && times.size() < kMost)) {
+  for (int run = 0; run < kLeast || (sum < kEnough && run < kMost); ++run) {
     const auto start = std::chrono::steady_clock::now();
     work();
-    times.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    sum += times.back();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best = run == 0 ? seconds : std::min(best, seconds);
+    sum += seconds;
   }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
-                   times.end());
-  return times[times.size() / 2];
+  return best;
 }
 
 // So many iterations, whatever the error.

@@ -34,7 +34,7 @@ torch::Device device_of(const TransportRequest& request) {
   if (request.device == "cpu") return torch::kCPU;
   if (!torch::cuda::is_available())
     throw InvalidArgument("--device cuda must have a GPU that LibTorch can use, but there is none");
-  throw InvalidArgument("--device must be cpu, because this build has no transport on GPUs");
+  return torch::kCUDA;
 }
 
 // A file's values, in the type T, owned by the tensor.
@@ -57,11 +57,11 @@ Tensor read_points(const std::string& path) {
                                            : read_as<double>(*stream, header, torch::kDouble);
 }
 
-Tensor read_labels(const std::string& path) {
+Tensor read_labels(const std::string& path, const torch::Device& device) {
   if (path.empty()) return {};
   const FileBytes file(path);
   const auto stream = data::open_stream(file, {});
-  return read_as<std::int64_t>(*stream, data::read_npy_header(*stream), torch::kLong);
+  return read_as<std::int64_t>(*stream, data::read_npy_header(*stream), torch::kLong).to(device);
 }
 
 const char* precision_of(const Tensor& points) {
@@ -73,8 +73,8 @@ Problem read_problem(const TransportRequest& request) {
   Problem problem{.x = read_points(request.x).to(device),
                   .y = read_points(request.y).to(device),
                   .cost = transport::parse_cost(request.cost),
-                  .labels_x = read_labels(request.labels_x),
-                  .labels_y = read_labels(request.labels_y),
+                  .labels_x = read_labels(request.labels_x, device),
+                  .labels_y = read_labels(request.labels_y, device),
                   .label_weight = request.label_weight};
   if (problem.x.scalar_type() != problem.y.scalar_type())
     throw DataError(violation(fmt::format("the type of {}", request.y),
@@ -93,6 +93,7 @@ std::optional<double> available_bytes() {
 // The costs, and their transpose or the plan: allocating more than there is would end in a kill.
 void check_memory(const Problem& problem, const TransportRequest& request) {
   if (problem.x.dim() == 0 || problem.y.dim() == 0) return;  // refused with a better reason
+  if (problem.x.is_cuda()) return;                           // where LibTorch itself says so
   const auto n = static_cast<double>(problem.x.size(0));
   const auto m = static_cast<double>(problem.y.size(0));
   const double one = static_cast<double>(problem.x.element_size());
@@ -175,7 +176,7 @@ Tensor solve_exact(const Problem& problem, const TransportRequest& request,
   answer.iterations = result.iterations;
   answer.converged = result.converged;
   if (request.plan.empty()) return {};
-  Tensor plan = torch::zeros({problem.x.size(0), problem.y.size(0)}, problem.x.options());
+  Tensor plan = torch::zeros({problem.x.size(0), problem.y.size(0)}, problem.x.scalar_type());
   transport::with_type(plan, [&](auto type) {
     using T = decltype(type);
     const auto columns = static_cast<std::size_t>(plan.size(1));
