@@ -14,4 +14,10 @@ inline torch::Tensor as_rows(const torch::Tensor& x) {
   return x.permute({0, 2, 3, 1}).reshape({-1, x.size(1)});
 }
 
+// body(T{}) with the type of x, which is float or double.
+template <class Body>
+auto with_type(const torch::Tensor& x, const Body& body) {
+  return x.scalar_type() == at::kDouble ? body(double{}) : body(float{});
+}
+
 }  // namespace obol::model

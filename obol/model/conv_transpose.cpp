@@ -19,15 +19,15 @@ using torch::autograd::variable_list;
 // Sizes of one call, and how pixels of the result meet pixels of the input: the input pixel (y, x)
 // contributes through tap (i, j) of the kernel to pixel (y stride - padding + i, ...).
 struct Geometry {
-  Geometry(const Tensor& x, const Tensor& weight, std::int64_t stride_, std::int64_t padding_)
+  Geometry(const Tensor& x, const Tensor& weight, std::int64_t by_stride, std::int64_t by_padding)
       : images(x.size(0)),
         in(x.size(1)),
         height(x.size(2)),
         width(x.size(3)),
         out(weight.size(1)),
         kernel(weight.size(2)),
-        stride(stride_),
-        padding(padding_),
+        stride(by_stride),
+        padding(by_padding),
         out_height((height - 1) * stride + kernel - 2 * padding),
         out_width((width - 1) * stride + kernel - 2 * padding) {}
 
@@ -189,9 +189,8 @@ class OnCpu : public torch::autograd::Function<OnCpu> {
     const Tensor matrix = as_matrix(weight);
     Tensor result = at::empty({size.images, size.out, size.out_height, size.out_width}, x.options(),
                               at::MemoryFormat::ChannelsLast);
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "conv_transpose", [&] {
-      forward_on_cpu<scalar_t>(size, as_rows(input), matrix, bias, result);
-    });
+    with_type(x,
+              [&]<class T>(T) { forward_on_cpu<T>(size, as_rows(input), matrix, bias, result); });
     context->save_for_backward({input, weight});
     context->saved_data["stride"] = stride;
     context->saved_data["padding"] = padding;
@@ -209,9 +208,9 @@ class OnCpu : public torch::autograd::Function<OnCpu> {
     const Tensor of_x = is_of_x_wanted
                             ? at::empty(x.sizes(), x.options(), at::MemoryFormat::ChannelsLast)
                             : Tensor();
-    const Tensor of_weight = AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "conv_transpose", [&] {
-      return backward_on_cpu<scalar_t>(size, as_rows(x), as_matrix(weight), gradient,
-                                       is_of_x_wanted ? as_rows(of_x) : Tensor());
+    const Tensor of_weight = with_type(x, [&]<class T>(T) {
+      return backward_on_cpu<T>(size, as_rows(x), as_matrix(weight), gradient,
+                                is_of_x_wanted ? as_rows(of_x) : Tensor());
     });
     const Tensor of_bias = context->needs_input_grad(2) ? as_rows(gradient).sum(0) : Tensor();
     return {of_x,
@@ -235,7 +234,7 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
   return at::conv_transpose2d(x, weight, bias, stride, padding);
 }
 
-ConvTransposeImpl::ConvTransposeImpl(const ConvTransposeOptions& options_) : options(options_) {
+ConvTransposeImpl::ConvTransposeImpl(const ConvTransposeOptions& given) : options(given) {
   weight = register_parameter(
       "weight", torch::empty({options.in, options.out, options.kernel, options.kernel}));
   torch::nn::init::kaiming_uniform_(weight, std::sqrt(5.0));

@@ -40,14 +40,14 @@ class OnCpu : public torch::autograd::Function<OnCpu> {
     Tensor y = at::empty({x.size(0), channels, x.size(2) / 2, width / 2}, x.options(),
                          at::MemoryFormat::ChannelsLast);
     Tensor which = at::empty({y.numel()}, at::kByte);
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "max_pool_relu", [&] {
-      const auto* from = x.data_ptr<scalar_t>();
-      auto* to = y.data_ptr<scalar_t>();
+    with_type(x, [&]<class T>(T) {
+      const auto* from = x.data_ptr<T>();
+      auto* to = y.data_ptr<T>();
       auto* place = which.data_ptr<std::uint8_t>();
       for_pixels(x.sizes(), [&](std::int64_t pooled, std::int64_t pixel) {
-        const scalar_t* first = from + pixel * channels;
-        const scalar_t* second = first + width * channels;
-        const scalar_t* four[] = {first, first + channels, second, second + channels};
+        const T* first = from + pixel * channels;
+        const T* second = first + width * channels;
+        const T* four[] = {first, first + channels, second, second + channels};
         largest_of_four(four, channels, to + pooled * channels, place + pooled * channels);
       });
     });
@@ -65,10 +65,10 @@ class OnCpu : public torch::autograd::Function<OnCpu> {
     const bool is_even = sizes[2] % 2 == 0 && width % 2 == 0;
     Tensor of_x = at::empty(sizes, gradient.options(), at::MemoryFormat::ChannelsLast);
     if (!is_even) of_x.zero_();
-    AT_DISPATCH_FLOATING_TYPES(gradient.scalar_type(), "max_pool_relu", [&] {
-      const auto* from = gradient.data_ptr<scalar_t>();
+    with_type(gradient, [&]<class T>(T) {
+      const auto* from = gradient.data_ptr<T>();
       const auto* place = which.data_ptr<std::uint8_t>();
-      auto* to = of_x.data_ptr<scalar_t>();
+      auto* to = of_x.data_ptr<T>();
       for_pixels(sizes, [&](std::int64_t pooled, std::int64_t pixel) {
         for (std::uint8_t k = 0; k < 4; ++k)
           gradient_of_one(from + pooled * channels, place + pooled * channels, k, channels,

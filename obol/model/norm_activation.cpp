@@ -48,11 +48,11 @@ std::vector<double> two_sums(std::int64_t rows, std::int64_t channels, const Add
 Tensor rectified(const Tensor& x, const Tensor& scale, const Tensor& shift, double slope) {
   const std::int64_t channels = x.size(1);
   Tensor y = at::empty_like(x);
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "norm_activation", [&] {
-    const auto* from = x.data_ptr<scalar_t>();
-    auto* to = y.data_ptr<scalar_t>();
-    const Rectifier<scalar_t> rectifier{scale.data_ptr<scalar_t>(), shift.data_ptr<scalar_t>(),
-                                        static_cast<scalar_t>(slope), channels};
+  with_type(x, [&]<class T>(T) {
+    const auto* from = x.data_ptr<T>();
+    auto* to = y.data_ptr<T>();
+    const Rectifier<T> rectifier{scale.data_ptr<T>(), shift.data_ptr<T>(), static_cast<T>(slope),
+                                 channels};
     for_blocks(x.numel() / channels, [&](std::int64_t, std::int64_t first, std::int64_t count) {
       rectify(rectifier, from + first * channels, count, to + first * channels);
     });
@@ -82,8 +82,7 @@ Tensor moments_as(const Tensor& x) {
 }
 
 Tensor moments_of(const Tensor& x) {
-  return AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "norm_activation",
-                                    [&] { return moments_as<scalar_t>(x); });
+  return with_type(x, [&]<class T>(T) { return moments_as<T>(x); });
 }
 
 // dx = scale (g - mean(g) - x_hat mean(g x_hat)), g being the gradient before the rectifier: linear
@@ -141,10 +140,10 @@ class TrainOnCpu : public torch::autograd::Function<TrainOnCpu> {
     const Tensor gradient = channels_last(gradients[0]);
     const Tensor deviation = (saved[3][1] + context->saved_data["epsilon"].toDouble()).sqrt();
     variable_list result;
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "norm_activation", [&] {
-      const Rectifier<scalar_t> rectifier{
-          saved[1].data_ptr<scalar_t>(), saved[2].data_ptr<scalar_t>(),
-          static_cast<scalar_t>(context->saved_data["slope"].toDouble()), x.size(1)};
+    with_type(x, [&]<class T>(T) {
+      const Rectifier<T> rectifier{saved[1].data_ptr<T>(), saved[2].data_ptr<T>(),
+                                   static_cast<T>(context->saved_data["slope"].toDouble()),
+                                   x.size(1)};
       result = gradients_of(x, gradient, rectifier, saved[3].data_ptr<double>(),
                             deviation.data_ptr<double>());
     });
@@ -155,7 +154,7 @@ class TrainOnCpu : public torch::autograd::Function<TrainOnCpu> {
 
 }  // namespace
 
-NormActivationImpl::NormActivationImpl(const NormActivationOptions& options_) : options(options_) {
+NormActivationImpl::NormActivationImpl(const NormActivationOptions& given) : options(given) {
   weight = register_parameter("weight", torch::ones({options.channels}));
   bias = register_parameter("bias", torch::zeros({options.channels}));
   running_mean = register_buffer("running_mean", torch::zeros({options.channels}));

@@ -10,8 +10,8 @@ namespace {
 using torch::Tensor;
 
 struct Stock {
-  explicit Stock(const NormActivationOptions& options_)
-      : options(options_),
+  explicit Stock(const NormActivationOptions& given)
+      : options(given),
         norm(torch::nn::BatchNorm2dOptions(options.channels)
                  .eps(options.epsilon)
                  .momentum(options.momentum)) {}

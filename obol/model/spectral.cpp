@@ -16,7 +16,7 @@ Tensor new_weight(const SpectralOptions& options) {
 
 }  // namespace
 
-SpectralImpl::SpectralImpl(const SpectralOptions& options_) : options(options_) {
+SpectralImpl::SpectralImpl(const SpectralOptions& given) : options(given) {
   weight = register_parameter("weight", new_weight(options));
   if (options.with_bias) bias = register_parameter("bias", torch::zeros({options.out}));
   left = register_buffer("left", unit(torch::randn({options.out})));
