@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "cli/tensor/device.h"
 #include "obol/base/console.h"
 #include "obol/base/file.h"
 #include "obol/base/interrupt.h"
@@ -29,13 +30,6 @@ using torch::Tensor;
 using transport::Problem;
 using transport::SinkhornOptions;
 using transport::Solution;
-
-torch::Device device_of(const TransportRequest& request) {
-  if (request.device == "cpu") return torch::kCPU;
-  if (!torch::cuda::is_available())
-    throw InvalidArgument("--device cuda must have a GPU that LibTorch can use, but there is none");
-  return torch::kCUDA;
-}
 
 // A file's values, in the type T, owned by the tensor.
 template <class T>
@@ -69,7 +63,7 @@ const char* precision_of(const Tensor& points) {
 }
 
 Problem read_problem(const TransportRequest& request) {
-  const torch::Device device = device_of(request);
+  const torch::Device device = use_device(request.device, 0);
   Problem problem{.x = read_points(request.x).to(device),
                   .y = read_points(request.y).to(device),
                   .cost = transport::parse_cost(request.cost),
