@@ -8,7 +8,8 @@
 
 if(OBOL_HAS_TORCH)
   add_library(obol_torch INTERFACE)
-  target_link_libraries(obol_torch INTERFACE torch)
+  # The standard library first: some builds of LibTorch export parts of theirs.
+  target_link_libraries(obol_torch INTERFACE stdc++ torch)
   # Torch's headers compile in some 15 s; this does it once.
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/torch_pch.cpp CONTENT "")
   add_library(obol_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cpp)

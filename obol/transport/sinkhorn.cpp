@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
+#include "obol/transport/cpu/scaling.h"
 #include "obol/transport/cpu/softmin.h"
 
 namespace obol::transport {
@@ -99,14 +100,20 @@ struct Side {
 };
 
 template <class T>
-std::vector<T> transposed(const CostView<T>& cost) {
+void transpose(const CostView<T>& cost, std::vector<T>& result) {
   constexpr std::size_t kBlock = 32;
-  std::vector<T> result(cost.rows * cost.columns);
+  result.resize(cost.rows * cost.columns);
   for (std::size_t i0 = 0; i0 < cost.rows; i0 += kBlock)
     for (std::size_t j0 = 0; j0 < cost.columns; j0 += kBlock)
       for (std::size_t i = i0; i < std::min(i0 + kBlock, cost.rows); ++i)
         for (std::size_t j = j0; j < std::min(j0 + kBlock, cost.columns); ++j)
           result[j * cost.rows + i] = cost.values[i * cost.columns + j];
+}
+
+template <class T>
+std::vector<T> transposed(const CostView<T>& cost) {
+  std::vector<T> result;
+  transpose(cost, result);
   return result;
 }
 
@@ -146,6 +153,126 @@ class Softmin {
   std::vector<T> rows_;
 };
 
+// Iterations as products with a kernel around given potentials. Rows are taken in chunks of fixed
+// size, so that the result does not depend on the number of threads.
+template <class T>
+class Scaling {
+ public:
+  // `kernel` has rows * columns elements, and is overwritten.
+  Scaling(const CostView<T>& cost, const Side& a, const Side& b, const SinkhornOptions& options,
+          std::vector<T>& kernel)
+      : cost_(cost), a_(a), b_(b), options_(options), kernel_(kernel) {}
+
+  // Goes on from the potentials of `result` until the error is at most `target`, the iterations are
+  // used up, or rounding stands in the way. Potentials and iterations are then those reached.
+  void run(SinkhornResult& result, double target) {
+    rebuild(result);
+    double before = std::numeric_limits<double>::infinity();
+    std::int64_t stuck = 0;
+    while (result.iterations < options_.max_iterations && stuck < kPatience) {
+      const std::vector<double> u = u_;
+      const std::vector<double> v = v_;
+      const bool helps =
+          before < std::numeric_limits<double>::infinity() && stuck == 0 && before > 10 * target;
+      const double error = iterate(helps ? options_.over_relaxation : 1);
+      if (!std::isfinite(error) || !are_fine()) {
+        u_ = u;
+        v_ = v;
+        break;
+      }
+      ++result.iterations;
+      if (error <= target) break;
+      stuck = error < before ? 0 : stuck + 1;
+      before = error;
+      if (have_moved()) {
+        absorb(result);
+        rebuild(result);
+      }
+    }
+    absorb(result);
+  }
+
+ private:
+  static constexpr std::size_t kChunk = 256;
+  static constexpr std::int64_t kPatience = 20;
+  // How far potentials may move, in units of the regularization, before the kernel is taken anew:
+  // what it has lost below the smallest number must not come to matter.
+  static constexpr double kReach = sizeof(T) == 4 ? 15 : 100;
+
+  void rebuild(const SinkhornResult& result) {
+    u_.assign(cost_.rows, 1);
+    v_.assign(cost_.columns, 1);
+    ones_.assign(cost_.rows, 1);
+    const cpu::PlanInput<double, T> in{.cost = cost_.values.data(),
+                                       .leading = cost_.columns,
+                                       .columns = cost_.columns,
+                                       .f = result.f.data(),
+                                       .a = ones_.data(),
+                                       .g = result.g.data(),
+                                       .b = b_.weights.data(),
+                                       .epsilon = options_.regularization};
+    transport::run(options_, cost_.rows, [&](std::size_t begin, std::size_t end) {
+      cpu::plan_rows(in, {begin, end}, kernel_.data(), cost_.columns);
+    });
+  }
+
+  double iterate(double over_relaxation) {
+    const std::size_t chunks = (cost_.rows + kChunk - 1) / kChunk;
+    narrow_.assign(v_.begin(), v_.end());
+    totals_.assign(chunks * cost_.columns, 0);
+    sums_.resize(chunks * cost_.columns);  // zeros, and left so
+    std::vector<double> errors(chunks);
+    const cpu::ScalingInput<T> in{.kernel = kernel_.data(),
+                                  .columns = cost_.columns,
+                                  .v = narrow_.data(),
+                                  .a = a_.weights.data(),
+                                  .over_relaxation = over_relaxation};
+    transport::run(options_, chunks, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t c = begin; c < end; ++c)
+        errors[c] =
+            cpu::scale_rows(in, {c * kChunk, std::min((c + 1) * kChunk, cost_.rows)}, u_.data(),
+                            sums_.data() + c * cost_.columns, totals_.data() + c * cost_.columns);
+    });
+    for (std::size_t j = 0; j < cost_.columns; ++j) {
+      if (b_.weights[j] == 0) continue;
+      double total = 0;
+      for (std::size_t c = 0; c < chunks; ++c) total += totals_[c * cost_.columns + j];
+      const double mass = total / b_.weights[j];
+      v_[j] = over_relaxation == 1 ? 1 / mass : v_[j] * std::pow(v_[j] * mass, -over_relaxation);
+    }
+    return std::accumulate(errors.begin(), errors.end(), 0.0);
+  }
+
+  static bool within(const std::vector<double>& scalings, double reach) {
+    const double most = std::exp(reach);
+    return std::all_of(scalings.begin(), scalings.end(), [&](double s) {
+      return s <= most && s >= 1 / most;  // and a number
+    });
+  }
+
+  [[nodiscard]] bool are_fine() const { return within(u_, 2 * kReach) && within(v_, 2 * kReach); }
+  [[nodiscard]] bool have_moved() const { return !within(u_, kReach) || !within(v_, kReach); }
+
+  void absorb(SinkhornResult& result) const {
+    for (std::size_t i = 0; i < u_.size(); ++i)
+      result.f[i] += options_.regularization * std::log(u_[i]);
+    for (std::size_t j = 0; j < v_.size(); ++j)
+      result.g[j] += options_.regularization * std::log(v_[j]);
+  }
+
+  CostView<T> cost_;
+  const Side& a_;
+  const Side& b_;
+  const SinkhornOptions& options_;
+  std::vector<T>& kernel_;
+  std::vector<double> u_;
+  std::vector<double> v_;
+  std::vector<double> ones_;
+  std::vector<T> narrow_;
+  std::vector<T> sums_;
+  std::vector<double> totals_;
+};
+
 template <class T>
 class Solver {
  public:
@@ -167,11 +294,11 @@ class Solver {
     if (start != nullptr) take(*start, result);
     const double epsilon = options_.regularization;
     for_each_warmer([&](double warm) {
-      if (result.iterations < options_.max_iterations) sweep(result, warm, 1);
+      if (result.iterations < options_.max_iterations) sweep(result, warm);
     });
     if (options_.stopping == Stopping::kAnnealed) {
       in_double_ = true;
-      sweep(result, epsilon, 1);
+      sweep(result, epsilon);
       update_rows(result, epsilon);
       result.marginal_error = row_error(result, epsilon);
       result.converged = result.marginal_error <= options_.tolerance;
@@ -187,7 +314,7 @@ class Solver {
     result.f.assign(cost_.rows, 0);
     const auto average = [&](double epsilon) {
       update_self(result, epsilon);
-      move(result.f, next_, 0.5);
+      average_with_next(result.f);
       ++result.iterations;
     };
     for_each_warmer([&](double warm) {
@@ -206,7 +333,7 @@ class Solver {
       const bool is_over = options_.stopping == Stopping::kAnnealed || result.converged ||
                            result.iterations >= options_.max_iterations;
       if (is_over) break;
-      move(result.f, next_, 0.5);
+      average_with_next(result.f);
       ++result.iterations;
     }
     result.g = result.f;
@@ -257,25 +384,20 @@ class Solver {
     softmin(cost_, a_, result.f, epsilon, next_);
   }
 
-  void sweep(SinkhornResult& result, double epsilon, double step) {
+  void sweep(SinkhornResult& result, double epsilon) {
     update_rows(result, epsilon);
-    move(result.f, next_, step);
-    step_columns(result, epsilon, step);
+    take_rows_update_columns(result, epsilon);
   }
 
-  void step_columns(SinkhornResult& result, double epsilon, double step) {
+  void take_rows_update_columns(SinkhornResult& result, double epsilon) {
+    result.f = next_;
     const CostView<T> columns{transposed_, cost_.columns, cost_.rows};
-    softmin(columns, a_, result.f, epsilon, step == 1 ? result.g : columns_);
-    if (step != 1) move(result.g, columns_, step);
+    softmin(columns, a_, result.f, epsilon, result.g);
     ++result.iterations;
   }
 
-  static void move(std::vector<double>& potentials, const std::vector<double>& to, double step) {
-    if (step == 1) {
-      potentials = to;
-      return;
-    }
-    for (std::size_t i = 0; i < to.size(); ++i) potentials[i] += step * (to[i] - potentials[i]);
+  void average_with_next(std::vector<double>& potentials) const {
+    for (std::size_t i = 0; i < next_.size(); ++i) potentials[i] = (potentials[i] + next_[i]) / 2;
   }
 
   // After g was updated the columns are right, and row i has the mass a_i exp((f_i -
@@ -301,26 +423,35 @@ class Solver {
   }
 
   void converge(SinkhornResult& result, double epsilon) {
-    double step = 1;
-    double before = std::numeric_limits<double>::infinity();
+    std::int64_t sweeps = 0;
+    std::int64_t sweeps_until_products = 2;
     while (true) {
       update_rows(result, epsilon);
       result.marginal_error = row_error(result, epsilon);
       if (needs_more_digits(result)) continue;
-      if (result.iterations > 0 && step == 1 && result.marginal_error <= options_.tolerance) {
+      if (result.iterations > 0 && result.marginal_error <= options_.tolerance) {
         result.converged = true;
         return;
       }
       if (result.iterations >= options_.max_iterations) return;
-      // Over-relaxed steps leave the columns inexact too, so the last ones are plain; and where
-      // they do not help they stop.
-      const bool helps = result.iterations > 1 && result.marginal_error < before &&
-                         result.marginal_error > 10 * options_.tolerance;
-      step = helps ? options_.over_relaxation : 1;
-      before = result.marginal_error;
-      move(result.f, next_, step);
-      step_columns(result, epsilon, step);
+      take_rows_update_columns(result, epsilon);
+      if (++sweeps < sweeps_until_products) continue;
+      // Potentials now fit each other, and products can go on from there; or, where they find that
+      // they cannot, sweeps do for longer.
+      sweeps = 0;
+      if (!go_on_by_products(result)) sweeps_until_products *= 2;
     }
+  }
+
+  // Whether it was worth it.
+  bool go_on_by_products(SinkhornResult& result) {
+    constexpr double kMargin = 0.5;  // what is left for rounding
+    constexpr std::int64_t kWorthIt = 8;
+    const std::int64_t before = result.iterations;
+    Scaling<T>(cost_, a_, b_, options_, transposed_).run(result, kMargin * options_.tolerance);
+    transpose(cost_, transposed_);
+    in_double_ = true;  // what is left is small
+    return result.iterations - before >= kWorthIt;
   }
 
   void finish(SinkhornResult& result, double epsilon) {
@@ -362,8 +493,7 @@ class Solver {
   std::vector<T> transposed_;
   bool in_double_;
   Softmin<T> softmin_;
-  std::vector<double> next_;     // f as its update would have it
-  std::vector<double> columns_;  // g likewise, where steps are over-relaxed
+  std::vector<double> next_;  // f as its update would have it
 };
 
 }  // namespace

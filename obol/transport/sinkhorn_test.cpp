@@ -294,5 +294,39 @@ TEST(Sinkhorn, NamesWhatCannotBeMeantAndWhereItStands) {
             std::string::npos);
 }
 
+TEST(Sinkhorn, IsTheSameWithAnyNumberOfThreads) {
+  const auto problem = random_problem(600, 530, 0.05, 5);
+  const Typed<float> typed(problem);
+  const auto in_parts = [](std::size_t parts) {
+    return [parts](std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) {
+      for (std::size_t p = 0; p < parts; ++p) body(count * p / parts, count * (p + 1) / parts);
+    };
+  };
+  const SinkhornOptions plain{.regularization = 0.05, .tolerance = 1e-7};
+  const SinkhornResult alone = typed.solve(plain);
+  EXPECT_TRUE(alone.converged);
+  for (const std::size_t parts : {2, 3, 7}) {
+    SinkhornOptions split = plain;
+    split.parallel = in_parts(parts);
+    const SinkhornResult result = typed.solve(split);
+    EXPECT_EQ(result.f, alone.f);
+    EXPECT_EQ(result.g, alone.g);
+    EXPECT_EQ(result.iterations, alone.iterations);
+  }
+}
+
+TEST(Sinkhorn, TakesExactlyTheIterationsItIsAllowed) {
+  const auto problem = random_problem(70, 60, 0.05, 6);
+  for (const std::int64_t most : {1, 2, 3, 4, 50})
+    for (const double annealing : {1.0, 0.5}) {
+      const SinkhornResult result = Typed<double>(problem).solve(
+          {.regularization = 0.05, .tolerance = 0, .max_iterations = most, .annealing = annealing});
+      EXPECT_EQ(result.iterations, most);
+      const auto expected = reference::solve(problem, most);
+      if (annealing < 1) continue;
+      EXPECT_NEAR(result.dual, expected.dual, 1e-9 * std::abs(expected.dual)) << most;
+    }
+}
+
 }  // namespace
 }  // namespace obol::transport
