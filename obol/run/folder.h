@@ -74,8 +74,8 @@ class RunFolder {
   std::shared_ptr<void> lock_;  // held as long as this is
 };
 
-// Keeps the reasons in disclosures.jsonl, on disk before the value is looked at; what one object was
-// told before, it does not write again.
+// Keeps the reasons in disclosures.jsonl, on disk before the value is looked at; what one object
+// was told before, it does not write again.
 class Disclosures final : public DisclosureLog {
  public:
   explicit Disclosures(const RunFolder& folder) : path_(folder.disclosures()) {}
