@@ -93,6 +93,7 @@ Tensor flat_gradient(const Tensor& images, const Tensor& gradient,
 }  // namespace
 
 void check(const Options& options, const data::Dataset::PublicFacts& facts) {
+  static_cast<void>(model::make_generator(options.generator, facts.shape, facts.num_classes));
   const std::int64_t classes = classes_of(facts);
   const bool is_record = options.barrier == "record";
   const auto divides = [&](std::int64_t count, const char* key) {
