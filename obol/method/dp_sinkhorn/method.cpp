@@ -189,7 +189,7 @@ void DpSinkhorn::step_record(std::int64_t step) {
               std::vector<std::int64_t>(static_cast<std::size_t>(classes_), n2 / classes_)};
     // Potentials from generated rows that have no other part in this step: those of the step
     // before.
-    if (method.potential_iterations > 0)
+    if (method.potential_iterations > 0) {
       rows.potentials = transport::sinkhorn({.x = rows.points,
                                              .y = last_second_,
                                              .labels_x = generated.labels,
@@ -199,6 +199,7 @@ void DpSinkhorn::step_record(std::int64_t step) {
                                              .tolerance = 1e-3,
                                              .max_iterations = method.potential_iterations})
                             .f.to(rows.points.options());
+    }
   }
   barrier::RecordBarrier barrier(
       *surroundings_.door,
