@@ -112,8 +112,9 @@ BigGan::BigGan(const GeneratorOptions& options, const data::ImageShape& shape,
   for (int k = 1; k <= kBlocks; ++k) {
     const auto size =
         k < kBlocks ? ResidualBlockImpl::Size::kDouble : ResidualBlockImpl::Size::kSame;
-    blocks_.push_back(register_module(fmt::format("block{}", k),
-                                      ResidualBlock(depth(), embedding, size, slope())));
+    const ResidualBlock block(depth(), embedding, size, slope());
+    blocks_.push_back(block);
+    register_module(fmt::format("block{}", k), block);
   }
   norm_ = register_module("norm", torch::nn::BatchNorm2d(depth()));
   last_ = register_module(

@@ -16,8 +16,6 @@ namespace {
 
 using torch::Tensor;
 
-constexpr double kMaxWidth = 512;
-constexpr double kMaxLatent = 1024;
 constexpr std::int64_t kMaxClasses = 1 << 16;
 
 // In [0, 1), of the upper 53 bits.
@@ -55,20 +53,6 @@ class Checker final : public recipe::Fields {
 };
 
 }  // namespace
-
-void GeneratorOptions::describe(recipe::Fields& fields) {
-  fields.text("architecture", architecture, {"dcgan", "biggan"}, "of the network");
-  fields.integer("width", width, recipe::between(1, kMaxWidth),
-                 "channels of its last hidden layer; the first has four times as many");
-  fields.integer("latent", latent, recipe::between(1, kMaxLatent), "numbers that make one image");
-  fields.integer("embedding", embedding, recipe::between(1, kMaxLatent),
-                 "numbers that stand for a label");
-  fields.text("latent_law", latent_law, {"uniform", "normal", "bernoulli"},
-              "of the latent numbers: uniform in [-1, 1], standard normal, or 0 and 1");
-  fields.text("activation", activation, {"relu", "leaky_relu"}, "of hidden layers");
-  fields.text("output", output, {"sigmoid", "tanh"},
-              "activation of the last layer; images are in [0, 1] or [-1, 1] accordingly");
-}
 
 Generator::Generator(GeneratorOptions options, data::ImageShape shape, std::int64_t num_classes)
     : options_(std::move(options)), shape_(shape), num_classes_(num_classes) {}

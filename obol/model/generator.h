@@ -16,21 +16,9 @@
 
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
-#include "obol/recipe/fields.h"
+#include "obol/model/options.h"
 
 namespace obol::model {
-
-struct GeneratorOptions {
-  std::string architecture = "dcgan";
-  std::int64_t width = 64;
-  std::int64_t latent = 12;
-  std::int64_t embedding = 4;
-  std::string latent_law = "uniform";
-  std::string activation = "leaky_relu";
-  std::string output = "sigmoid";
-
-  void describe(recipe::Fields& fields);
-};
 
 class Generator : public torch::nn::Module {
  public:

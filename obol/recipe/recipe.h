@@ -49,6 +49,11 @@ class Recipe {
     return options;
   }
 
+  // Whether the recipe has something there.
+  [[nodiscard]] bool has(const std::string& section) const {
+    return find_section(section) != nullptr;
+  }
+
   // Throws InvalidArgument on the first key, in the whole recipe or at and below one section, that
   // no read() asked for.
   void finish(const std::string& section = "") const;

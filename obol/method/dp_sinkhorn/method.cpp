@@ -196,7 +196,7 @@ void DpSinkhorn::step_record(std::int64_t step) {
                                              .labels_y = labels2,
                                              .label_weight = transport::kSeparateClasses},
                                             {.regularization = method.regularization,
-                                             .tolerance = 1e-3,
+                                             .tolerance = 0,
                                              .max_iterations = method.potential_iterations})
                             .f.to(rows.points.options());
     }
