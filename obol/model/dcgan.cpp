@@ -50,11 +50,13 @@ Dcgan::Dcgan(const GeneratorOptions& options, const data::ImageShape& shape,
   }
   for (const ConvTransposeOptions& layer : layers_of(inputs, options.width, shape)) {
     const std::size_t number = convolutions_.size() + 1;
-    convolutions_.push_back(register_module(fmt::format("conv{}", number), ConvTranspose(layer)));
+    const ConvTranspose convolution(layer);
+    convolutions_.push_back(convolution);
+    register_module(fmt::format("conv{}", number), convolution);
     if (layer.with_bias) continue;
-    norms_.push_back(register_module(
-        fmt::format("norm{}", number),
-        NormActivation(NormActivationOptions{.channels = layer.out, .slope = slope()})));
+    const NormActivation norm(NormActivationOptions{.channels = layer.out, .slope = slope()});
+    norms_.push_back(norm);
+    register_module(fmt::format("norm{}", number), norm);
   }
 }
 

@@ -34,8 +34,8 @@ std::string refusal_of(const GeneratorOptions& options, const data::ImageShape& 
 }
 
 TEST(Generator, MakesImagesOfItsShapeAndRange) {
-  for (const std::string architecture : {"dcgan", "biggan"})
-    for (const std::string output : {"sigmoid", "tanh"})
+  for (const std::string architecture : {"dcgan", "biggan"}) {
+    for (const std::string output : {"sigmoid", "tanh"}) {
       for (const data::ImageShape& shape : {kMnist, kColour}) {
         if (architecture == "biggan" && shape == kMnist) continue;
         auto generator = make_generator(
@@ -49,6 +49,8 @@ TEST(Generator, MakesImagesOfItsShapeAndRange) {
         EXPECT_LE(images.max().item<float>(), 1);
         EXPECT_EQ(images.min().item<float>() < 0, output == "tanh");
       }
+    }
+  }
 }
 
 TEST(Generator, OfDcganHasTheLayersOfThePaper) {

@@ -12,7 +12,7 @@ using torch::Tensor;
 TEST(MaxPoolRelu, HasTheValuesAndGradientsOfTorch) {
   torch::manual_seed(0);
   for (const auto& sizes : std::vector<std::vector<std::int64_t>>{
-           {3, 32, 8, 6}, {2, 5, 7, 9}, {1, 1, 2, 2}, {40, 3, 28, 28}, {0, 2, 4, 4}})
+           {3, 32, 8, 6}, {2, 5, 7, 9}, {1, 1, 2, 2}, {40, 3, 28, 28}, {0, 2, 4, 4}}) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
       const Tensor expected_x = torch::randn(sizes, type).requires_grad_();
       const Tensor x = expected_x.detach().clone().requires_grad_();
@@ -24,6 +24,7 @@ TEST(MaxPoolRelu, HasTheValuesAndGradientsOfTorch) {
       y.backward(gradient);
       EXPECT_TRUE(at::equal(expected_x.grad(), x.grad()));
     }
+  }
 }
 
 TEST(MaxPoolRelu, GivesTheGradientToOneOfEquals) {
