@@ -103,17 +103,28 @@ OBOL_FOR_EACH_PROCESSOR void gradient_of_one(const T* gradient, const std::uint8
   for (std::int64_t k = 0; k < channels; ++k) result[k] = which[k] == row ? gradient[k] : T{0};
 }
 
-#define OBOL_INSTANTIATE(T)                                                                        \
-  template void add_four(const T* const*, std::int64_t, T*);                                       \
-  template void add_deviations(const T*, std::int64_t, std::int64_t, const T*, T*, T*);            \
-  template void rectify(const Rectifier<T>&, const T*, std::int64_t, T*);                          \
-  template void add_gradients(const Rectifier<T>&, const T*, const T*, std::int64_t, T*, T*);      \
-  template void combine_gradients(const Rectifier<T>&, const T*, const T*, std::int64_t, const T*, \
-                                  const T*, T*);                                                   \
-  template void largest_of_four(const T* const*, std::int64_t, T*, std::uint8_t*);                 \
-  template void gradient_of_one(const T*, const std::uint8_t*, std::uint8_t, std::int64_t, T*);
-OBOL_INSTANTIATE(float)
-OBOL_INSTANTIATE(double)
-#undef OBOL_INSTANTIATE
+template void add_four(const float* const*, std::int64_t, float*);
+template void add_deviations(const float*, std::int64_t, std::int64_t, const float*, float*,
+                             float*);
+template void rectify(const Rectifier<float>&, const float*, std::int64_t, float*);
+template void add_gradients(const Rectifier<float>&, const float*, const float*, std::int64_t,
+                            float*, float*);
+template void combine_gradients(const Rectifier<float>&, const float*, const float*, std::int64_t,
+                                const float*, const float*, float*);
+template void largest_of_four(const float* const*, std::int64_t, float*, std::uint8_t*);
+template void gradient_of_one(const float*, const std::uint8_t*, std::uint8_t, std::int64_t,
+                              float*);
+
+template void add_four(const double* const*, std::int64_t, double*);
+template void add_deviations(const double*, std::int64_t, std::int64_t, const double*, double*,
+                             double*);
+template void rectify(const Rectifier<double>&, const double*, std::int64_t, double*);
+template void add_gradients(const Rectifier<double>&, const double*, const double*, std::int64_t,
+                            double*, double*);
+template void combine_gradients(const Rectifier<double>&, const double*, const double*,
+                                std::int64_t, const double*, const double*, double*);
+template void largest_of_four(const double* const*, std::int64_t, double*, std::uint8_t*);
+template void gradient_of_one(const double*, const std::uint8_t*, std::uint8_t, std::int64_t,
+                              double*);
 
 }  // namespace obol::model
