@@ -153,8 +153,8 @@ class Softmin {
   std::vector<T> rows_;
 };
 
-// Iterations as products with a kernel around given potentials. Rows are taken in chunks of fixed
-// size, so that the result does not depend on the number of threads.
+// Iterations as products with a kernel around given potentials. Rows are taken in chunks that
+// depend on their number alone, so that the result does not depend on the number of threads.
 template <class T>
 class Scaling {
  public:
@@ -193,8 +193,9 @@ class Scaling {
   }
 
  private:
-  static constexpr std::size_t kChunk = 256;
-  static constexpr std::int64_t kPatience = 20;
+  // Iterations without progress after which sweeps, in double, may know better.
+  static constexpr std::int64_t kPatience =
+      sizeof(T) == 4 ? 20 : std::numeric_limits<std::int64_t>::max();
   // How far potentials may move, in units of the regularization, before the kernel is taken anew:
   // what it has lost below the smallest number must not come to matter.
   static constexpr double kReach = sizeof(T) == 4 ? 15 : 100;
@@ -217,7 +218,10 @@ class Scaling {
   }
 
   double iterate(double over_relaxation) {
-    const std::size_t chunks = (cost_.rows + kChunk - 1) / kChunk;
+    constexpr std::size_t kLeast = 64;
+    constexpr std::size_t kMostChunks = 16;
+    const std::size_t chunk = std::max(kLeast, (cost_.rows + kMostChunks - 1) / kMostChunks);
+    const std::size_t chunks = (cost_.rows + chunk - 1) / chunk;
     narrow_.assign(v_.begin(), v_.end());
     totals_.assign(chunks * cost_.columns, 0);
     sums_.resize(chunks * cost_.columns);  // zeros, and left so
@@ -230,7 +234,7 @@ class Scaling {
     transport::run(options_, chunks, [&](std::size_t begin, std::size_t end) {
       for (std::size_t c = begin; c < end; ++c)
         errors[c] =
-            cpu::scale_rows(in, {c * kChunk, std::min((c + 1) * kChunk, cost_.rows)}, u_.data(),
+            cpu::scale_rows(in, {c * chunk, std::min((c + 1) * chunk, cost_.rows)}, u_.data(),
                             sums_.data() + c * cost_.columns, totals_.data() + c * cost_.columns);
     });
     for (std::size_t j = 0; j < cost_.columns; ++j) {
