@@ -375,10 +375,13 @@ class Solver {
 
   void softmin(const CostView<T>& cost, const Side& side, const std::vector<double>& potentials,
                double epsilon, std::vector<double>& out) {
-    if (in_double_)
-      softmin_.template run_in<double>(cost, side, potentials, options_, epsilon, out);
-    else
-      softmin_.template run_in<T>(cost, side, potentials, options_, epsilon, out);
+    if constexpr (sizeof(T) < sizeof(double)) {
+      if (!in_double_) {
+        softmin_.template run_in<T>(cost, side, potentials, options_, epsilon, out);
+        return;
+      }
+    }
+    softmin_.template run_in<double>(cost, side, potentials, options_, epsilon, out);
   }
 
   void update_rows(const SinkhornResult& result, double epsilon) {

@@ -317,7 +317,7 @@ TEST(Sinkhorn, IsTheSameWithAnyNumberOfThreads) {
 
 TEST(Sinkhorn, TakesExactlyTheIterationsItIsAllowed) {
   const auto problem = random_problem(70, 60, 0.05, 6);
-  for (const std::int64_t most : {1, 2, 3, 4, 50})
+  for (const std::int64_t most : {1, 2, 3, 4, 50}) {
     for (const double annealing : {1.0, 0.5}) {
       const SinkhornResult result = Typed<double>(problem).solve(
           {.regularization = 0.05, .tolerance = 0, .max_iterations = most, .annealing = annealing});
@@ -326,6 +326,7 @@ TEST(Sinkhorn, TakesExactlyTheIterationsItIsAllowed) {
       if (annealing < 1) continue;
       EXPECT_NEAR(result.dual, expected.dual, 1e-9 * std::abs(expected.dual)) << most;
     }
+  }
 }
 
 }  // namespace
