@@ -38,8 +38,8 @@ double relative(const Tensor& value, const Tensor& expected) {
 
 TEST(CostMatrix, IsWhatTheDefinitionSays) {
   torch::manual_seed(1);
-  for (const auto type : {torch::kFloat, torch::kDouble})
-    for (const std::string& name : kCosts)
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    for (const std::string& name : kCosts) {
       for (const std::int64_t d : {1, 3, 784}) {
         const Tensor x = torch::randn({9, d}, type);
         const Tensor y = torch::randn({14, d}, type);
@@ -48,6 +48,8 @@ TEST(CostMatrix, IsWhatTheDefinitionSays) {
                   type == torch::kFloat ? 5e-5 : 1e-11)
             << name << ", " << d;
       }
+    }
+  }
 }
 
 TEST(CostMatrix, KeepsItsAccuracyFarFromTheOriginAndInTightClusters) {

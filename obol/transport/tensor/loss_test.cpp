@@ -56,7 +56,7 @@ constexpr double kGradientError = 1e-7;
 TEST(TransportLoss, GradientsAreThoseOfTheDualValue) {
   torch::manual_seed(1);
   const Setting s;
-  for (const std::string name : {"l2sq", "l1", "mixture:0.5", "lp:1.5"})
+  for (const std::string name : {"l2sq", "l1", "mixture:0.5", "lp:1.5"}) {
     for (const double weight : {0.0, 0.6, kSeparateClasses}) {
       const Cost cost = parse_cost(name);
       EXPECT_LT(error_of_gradient(s.x,
@@ -86,12 +86,13 @@ TEST(TransportLoss, GradientsAreThoseOfTheDualValue) {
                 kGradientError)
           << name << " divergence " << weight;
     }
+  }
 }
 
 TEST(TransportLoss, RowsOnBothSidesOfTheSelfTermHearOfBoth) {
   torch::manual_seed(2);
   const Setting s;
-  for (const double weight : {0.0, 0.6, kSeparateClasses})
+  for (const double weight : {0.0, 0.6, kSeparateClasses}) {
     for (const std::int64_t resampled : {0, 1, 3, 7}) {
       const Tensor x = torch::cat({s.x, torch::randn({resampled, 3}, torch::kDouble)});
       EXPECT_LT(error_of_gradient(x,
@@ -103,6 +104,7 @@ TEST(TransportLoss, RowsOnBothSidesOfTheSelfTermHearOfBoth) {
                 kGradientError)
           << resampled << " " << weight;
     }
+  }
 }
 
 TEST(TransportLoss, WeightsTakePart) {

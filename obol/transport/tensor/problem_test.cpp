@@ -127,8 +127,8 @@ TEST(SinkhornOfPoints, AgreesWithTheReferenceOrSaysThatItDidNotConverge) {
   };
   int converged = 0;
   for (const Case& c : {Case{1, 1, 0, false}, Case{1, 9, 0, false}, Case{9, 1, 1e6, false},
-                        Case{40, 3, 0, false}, Case{12, 13, 1e6, false}, Case{16, 16, 0, true}})
-    for (const double relative : {1e-4, 1e-2, 1.0, 1e2, 1e4})
+                        Case{40, 3, 0, false}, Case{12, 13, 1e6, false}, Case{16, 16, 0, true}}) {
+    for (const double relative : {1e-4, 1e-2, 1.0, 1e2, 1e4}) {
       for (const auto type : {torch::kFloat, torch::kDouble}) {
         Tensor x = (torch::randn({c.n, 5}, torch::kDouble) + c.offset).to(type);
         Tensor y = (torch::randn({c.m, 5}, torch::kDouble) + c.offset).to(type);
@@ -155,6 +155,8 @@ TEST(SinkhornOfPoints, AgreesWithTheReferenceOrSaysThatItDidNotConverge) {
         EXPECT_NEAR(solution.primal, expected.primal, accuracy * std::abs(expected.primal))
             << c.n << " x " << c.m << " + " << c.offset << " at " << relative;
       }
+    }
+  }
   EXPECT_GE(converged, 48);  // of 60
 }
 
