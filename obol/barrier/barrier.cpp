@@ -16,8 +16,8 @@ using torch::Tensor;
 constexpr double kRoundingOfClip = 1e-6;
 // The norm of a pull comes from distances and shares in float.
 constexpr double kRoundingOfPull = 1e-4;
-// A sum of pulls in float depends a little on all of them; by an estimate, some 6e-4 of clip_norm at
-// 600 records a class that all pull one way. The noise is widened by this much.
+// A sum of pulls in float depends a little on all of them; by an estimate, some 6e-4 of clip_norm
+// at 600 records a class that all pull one way. The noise is widened by this much.
 constexpr double kRoundingOfSum = 1e-3;
 
 void check(const BarrierOptions& options) {
