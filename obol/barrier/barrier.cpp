@@ -1,5 +1,6 @@
 #include "obol/barrier/barrier.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -37,15 +38,38 @@ Tensor scale_to(const Tensor& norms, double bound) {
 
 Tensor finite_or_zero(const Tensor& values) { return torch::nan_to_num(values, 0.0, 0.0, 0.0); }
 
-// The rows of one class and the samples of it.
-Tensor pull_of_class(const Tensor& x, const Tensor& potentials, const Tensor& samples,
-                     double regularization, double clip_norm) {
-  const Tensor distances = transport::cost_matrix(x, samples, {});
-  const Tensor shares =
-      torch::softmax((potentials.unsqueeze(1) - distances).div_(regularization), 0);
-  const Tensor norms = shares.square().mul_(distances).sum(0).sqrt_();
-  const Tensor weighted = shares.mul(scale_to(norms, clip_norm / (1 + kRoundingOfPull)));
-  return torch::addmm(x * weighted.sum(1, true), weighted, samples, 1, -1);
+// Samples class by class, [classes, most of a class, dimension], short classes filled up; and
+// [classes, most] with 0 where there is no sample.
+struct ByClass {
+  Tensor points;
+  Tensor present;
+
+  explicit ByClass(const Sample& samples) {
+    const auto classes = static_cast<std::int64_t>(samples.class_counts.size());
+    const std::int64_t most =
+        *std::max_element(samples.class_counts.begin(), samples.class_counts.end());
+    Tensor indices = torch::zeros({classes, most}, torch::kLong);
+    Tensor mask = torch::zeros({classes, most}, torch::kFloat);
+    std::int64_t from = 0;
+    for (std::int64_t c = 0; c < classes; ++c) {
+      const std::int64_t count = samples.class_counts[static_cast<std::size_t>(c)];
+      indices[c].slice(0, 0, count) = torch::arange(from, from + count);
+      mask[c].slice(0, 0, count) = 1;
+      from += count;
+    }
+    present = mask.to(samples.points.options());
+    points = from == classes * most
+                 ? samples.points
+                 : samples.points.index_select(0, indices.flatten().to(samples.points.device()));
+    points = points.view({classes, most, -1});
+  }
+};
+
+// Squared, [classes, rows, samples].
+Tensor distances_of(const Tensor& x, const Tensor& samples) {
+  transport::PointPairs pairs;
+  for (std::int64_t c = 0; c < x.size(0); ++c) pairs.emplace_back(x[c], samples[c]);
+  return torch::stack(transport::cost_matrices(pairs, {}));
 }
 
 }  // namespace
@@ -97,20 +121,17 @@ Tensor BatchBarrier::release(const Drawn<Tensor>& gradient) {
 
 Tensor pull(const Rows& rows, const Sample& samples, double regularization, double clip_norm) {
   const torch::NoGradGuard no_grad;
-  const std::int64_t of_class = rows.points.size(0) / rows.classes;
-  std::vector<Tensor> pulls;
-  std::int64_t from = 0;
-  for (std::int64_t c = 0; c < rows.classes; ++c) {
-    const Tensor x = rows.points.slice(0, c * of_class, (c + 1) * of_class);
-    const std::int64_t to = from + samples.class_counts[static_cast<std::size_t>(c)];
-    const Tensor potentials =
-        rows.potentials.slice(0, c * of_class, (c + 1) * of_class).to(x.options());
-    pulls.push_back(to == from ? torch::zeros_like(x)
-                               : pull_of_class(x, potentials, samples.points.slice(0, from, to),
-                                               regularization, clip_norm));
-    from = to;
-  }
-  return torch::cat(pulls);
+  if (samples.points.size(0) == 0) return torch::zeros_like(rows.points);
+  const ByClass others(samples);
+  const Tensor x = rows.points.view({rows.classes, -1, rows.points.size(1)});
+  const Tensor potentials = rows.potentials.to(x.options()).view({rows.classes, -1, 1});
+  const Tensor distances = distances_of(x, others.points);
+  const Tensor shares = torch::softmax((potentials - distances).div_(regularization), 1);
+  const Tensor norms = shares.square().mul_(distances).sum(1).sqrt_();
+  const Tensor scale = scale_to(norms, clip_norm / (1 + kRoundingOfPull)).mul_(others.present);
+  const Tensor weighted = shares.mul(scale.unsqueeze(1));
+  return torch::baddbmm(x * weighted.sum(2, true), weighted, others.points, 1, -1)
+      .view(rows.points.sizes());
 }
 
 RecordBarrier::RecordBarrier(Door& door, const BarrierOptions& options, double regularization)

@@ -190,6 +190,18 @@ TEST_F(Barriers, AnEmptySampleStillGetsItsNoise) {
   expect_deviation(batch.release(drawn(nothing)), 2 * 0.5 * 1.1);
 }
 
+// Secure noise is drawn by several threads, each part of it anew.
+TEST_F(Barriers, SecureNoiseOfManyValuesIsIndependent) {
+  SecureBits secure;
+  Door secure_door(guard, secure);
+  BatchBarrier batch(secure_door, {.clip_norm = 0.5, .noise_multiplier = 1});
+  const Tensor noise = batch.release(drawn(torch::zeros({300, 1000})));
+  expect_deviation(noise, 1);
+  const Tensor parts = noise.to(torch::kDouble).view({30, 10000});
+  const Tensor products = torch::mm(parts, parts.t()).fill_diagonal_(0) / 100;  // standard normal
+  EXPECT_LT(products.abs().max().item<double>(), 7) << "false alarms: once in 10^9 runs";
+}
+
 TEST_F(Barriers, EachWritesItsOwnEvent) {
   RowBarrier row(door, {.clip_norm = 0.5, .noise_multiplier = 1.5});
   BatchBarrier batch(door, {.clip_norm = 0.5, .noise_multiplier = 1.1});

@@ -1,8 +1,11 @@
 #include "obol/barrier/door.h"
 
+#include <cstdint>
 #include <span>
 #include <type_traits>
 #include <variant>
+
+#include <ATen/Parallel.h>
 
 #include "obol/base/error.h"
 #include "obol/privacy/noise.h"
@@ -23,6 +26,25 @@ double multiplier_of(const privacy::Event& event) {
       event);
 }
 
+// Secure bits have no order to keep: each thread draws its own.
+void add_noise(RandomBits& bits, std::span<float> values, const privacy::GaussianNoise& noise) {
+  if (dynamic_cast<SecureBits*>(&bits) == nullptr) {
+    privacy::add_gaussian(bits, values, noise);
+    return;
+  }
+  constexpr std::int64_t kWorthAThread = 16384;
+  privacy::GaussianNoise of_part = noise;
+  of_part.dimension = values.size();
+  at::parallel_for(0, static_cast<std::int64_t>(values.size()), kWorthAThread,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     SecureBits own;
+                     privacy::add_gaussian(own,
+                                           values.subspan(static_cast<std::size_t>(begin),
+                                                          static_cast<std::size_t>(end - begin)),
+                                           of_part);
+                   });
+}
+
 }  // namespace
 
 torch::Tensor Door::release(std::string_view purpose, const privacy::Event& event,
@@ -34,9 +56,9 @@ torch::Tensor Door::release(std::string_view purpose, const privacy::Event& even
     guard_.pay(purpose, event);
   const torch::Tensor& opened = values.release(Key());
   torch::Tensor noisy = torch::empty(opened.sizes(), torch::kFloat).copy_(opened);
-  privacy::add_gaussian(
-      bits_, std::span<float>(noisy.data_ptr<float>(), static_cast<std::size_t>(noisy.numel())),
-      {.sensitivity = sensitivity, .noise_multiplier = multiplier});
+  add_noise(bits_,
+            std::span<float>(noisy.data_ptr<float>(), static_cast<std::size_t>(noisy.numel())),
+            {.sensitivity = sensitivity, .noise_multiplier = multiplier});
   return noisy.to(opened.device());
 }
 

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sys/random.h>
 
+#include "obol/base/chacha20.h"
 #include "obol/base/error.h"
 
 #if OBOL_HAS_OPENSSL
@@ -31,6 +32,19 @@ void count_forks() {
   if (kRegistered != 0) throw Error("pthread_atfork must succeed, but ran out of memory");
 }
 
+#if !OBOL_HAS_OPENSSL
+void kernel_fill(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = getrandom(bytes.data(), bytes.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0)
+      throw Error(fmt::format("the secure random source must deliver bits, but getrandom said: {}",
+                              std::generic_category().message(errno)));
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+#endif
+
 void secure_fill(std::span<std::byte> bytes) {
 #if OBOL_HAS_OPENSSL
   constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // RAND_priv_bytes counts in int
@@ -42,14 +56,22 @@ void secure_fill(std::span<std::byte> bytes) {
     bytes = bytes.subspan(count);
   }
 #else
+  // Many bits are those of a stream whose key the kernel gives: several times as fast, and nothing
+  // is kept from one call to the next.
+  constexpr std::size_t kFew = 256;
+  if (bytes.size() <= kFew) return kernel_fill(bytes);
+  ChaCha20Stream stream{};
+  kernel_fill(std::as_writable_bytes(std::span(stream.key)));
+  std::array<std::uint32_t, 1024> words;
   while (!bytes.empty()) {
-    const ssize_t count = getrandom(bytes.data(), bytes.size(), 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0)
-      throw Error(fmt::format("the secure random source must deliver bits, but getrandom said: {}",
-                              std::generic_category().message(errno)));
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    chacha20(stream, words);
+    const std::size_t count = std::min(bytes.size(), sizeof(words));
+    std::memcpy(bytes.data(), words.data(), count);
+    bytes = bytes.subspan(count);
+    stream.counter += words.size() / 16;
   }
+  wipe(std::as_writable_bytes(std::span(words)));
+  wipe(std::as_writable_bytes(std::span(stream.key)));
 #endif
 }
 
@@ -97,7 +119,7 @@ std::string SecureBits::provenance() const {
 #if OBOL_HAS_OPENSSL
   return "secure (OpenSSL)";
 #else
-  return "secure (getrandom)";
+  return "secure (ChaCha20, keys of the kernel)";
 #endif
 }
 

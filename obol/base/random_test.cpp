@@ -178,7 +178,7 @@ TEST(SecureBits, SayThatTheyArePrivateAndWhereFrom) {
 #if OBOL_HAS_OPENSSL
   EXPECT_EQ(bits.provenance(), "secure (OpenSSL)");
 #else
-  EXPECT_EQ(bits.provenance(), "secure (getrandom)");
+  EXPECT_EQ(bits.provenance(), "secure (ChaCha20, keys of the kernel)");
 #endif
 }
 

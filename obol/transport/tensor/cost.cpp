@@ -239,15 +239,28 @@ double label_penalty(const Cost& cost, double weight) {
   return 0;
 }
 
-Tensor cost_matrix(const Tensor& x, const Tensor& y, const Cost& given) {
+std::vector<Tensor> cost_matrices(const PointPairs& pairs, const Cost& given) {
   const torch::NoGradGuard no_grad;
   const Cost cost = simplest(given);
-  const Tensor rows_x = with_dense_rows(x);
-  const Tensor rows_y = with_dense_rows(y);
-  if (cost.kind == CostKind::kPower) return power_costs(rows_x, rows_y, cost.power);
-  if (x.is_cuda()) return gpu::cost_matrix(rows_x, rows_y, cost);
-  if (cost.kind == CostKind::kSquared) return squared_costs(rows_x, rows_y, cost);
-  return costs_of_differences(rows_x, rows_y, cost);
+  PointPairs dense;
+  for (const auto& [x, y] : pairs) dense.emplace_back(with_dense_rows(x), with_dense_rows(y));
+  const bool has_kernel = cost.kind != CostKind::kPower;
+  if (has_kernel && !pairs.empty() && pairs[0].first.is_cuda())
+    return gpu::cost_matrices(dense, cost);
+  std::vector<Tensor> matrices;
+  for (const auto& [x, y] : dense) {
+    if (!has_kernel)
+      matrices.push_back(power_costs(x, y, cost.power));
+    else if (cost.kind == CostKind::kSquared)
+      matrices.push_back(squared_costs(x, y, cost));
+    else
+      matrices.push_back(costs_of_differences(x, y, cost));
+  }
+  return matrices;
+}
+
+Tensor cost_matrix(const Tensor& x, const Tensor& y, const Cost& cost) {
+  return cost_matrices({{x, y}}, cost)[0];
 }
 
 Tensor cost_gradient(const Tensor& x, const Tensor& y, const Tensor& plan, const Cost& given) {

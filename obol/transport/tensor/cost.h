@@ -10,6 +10,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <torch/torch.h>
 
@@ -37,6 +39,10 @@ double label_penalty(const Cost& cost, double weight);
 
 // x [n, d] and y [m, d], of one type (float or double) and device; rows may be strided.
 torch::Tensor cost_matrix(const torch::Tensor& x, const torch::Tensor& y, const Cost& cost);
+
+// Of several pairs (x, y), which on a GPU go side by side.
+using PointPairs = std::vector<std::pair<torch::Tensor, torch::Tensor>>;
+std::vector<torch::Tensor> cost_matrices(const PointPairs& pairs, const Cost& cost);
 
 // plan [n, m] may be a transposed view: cost_gradient(y, x, plan.t(), cost) is the other side's.
 torch::Tensor cost_gradient(const torch::Tensor& x, const torch::Tensor& y,

@@ -36,53 +36,68 @@ cuda::SinkhornOptions options_of(const SinkhornOptions& options) {
   return result;
 }
 
-// The tensors that one problem's pointers point to.
+// What the pointers of all problems point to, one block's values behind another's.
 struct Held {
   Tensor f;
   Tensor g;
   Tensor log_a;
   Tensor log_b;
+
+  Held(const std::vector<Block>& blocks, const std::vector<Solution>& starts) {
+    const auto options = blocks[0].x.options();
+    const auto joined = [](const auto& items, auto member) {
+      std::vector<Tensor> parts;
+      for (const auto& item : items) parts.push_back(item.*member);
+      return torch::cat(parts);
+    };
+    log_a = joined(blocks, &Block::a).log_().to(options);
+    log_b = joined(blocks, &Block::b).log_().to(options);
+    f = starts.empty() ? torch::zeros_like(log_a) : joined(starts, &Solution::f).to(options);
+    g = starts.empty() ? torch::zeros_like(log_b) : joined(starts, &Solution::g).to(options);
+  }
 };
 
-Held hold(const Block& block, const Solution* start) {
-  const auto options = block.x.options();
-  Held held{torch::zeros({block.x.size(0)}, options), torch::zeros({block.y.size(0)}, options),
-            block.a.log().to(options), block.b.log().to(options)};
-  if (start != nullptr) {
-    held.f.copy_(start->f);
-    held.g.copy_(start->g);
-  }
-  return held;
-}
+// Where a block's values begin.
+struct Offset {
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
 
 template <class T>
-cuda::SinkhornProblem<T> problem_of(const Block& block, const Held& held,
+cuda::SinkhornProblem<T> problem_of(const Block& block, const Held& held, const Offset& at,
                                     cuda::SinkhornResult* result) {
   cuda::SinkhornProblem<T> problem{};
   problem.cost = block.cost.data_ptr<T>();
   problem.rows = static_cast<int>(block.x.size(0));
   problem.columns = static_cast<int>(block.y.size(0));
   problem.leading = block.cost.stride(0);
-  problem.f = held.f.data_ptr<T>();
-  problem.g = held.g.data_ptr<T>();
+  problem.f = held.f.data_ptr<T>() + at.row;
+  problem.g = held.g.data_ptr<T>() + at.column;
   problem.result = result;
-  problem.log_a = held.log_a.data_ptr<T>();
-  problem.log_b = held.log_b.data_ptr<T>();
+  problem.log_a = held.log_a.data_ptr<T>() + at.row;
+  problem.log_b = held.log_b.data_ptr<T>() + at.column;
   return problem;
 }
 
 }  // namespace
 
-Tensor cost_matrix(const Tensor& x, const Tensor& y, const Cost& cost) {
-  Tensor matrix = torch::empty({x.size(0), y.size(0)}, x.options());
-  with_type(x, [&](auto type) {
+std::vector<Tensor> cost_matrices(const PointPairs& pairs, const Cost& cost) {
+  const Tensor& first = pairs[0].first;
+  std::vector<Tensor> matrices;
+  for (const auto& [x, y] : pairs)
+    matrices.push_back(torch::empty({x.size(0), y.size(0)}, x.options()));
+  with_type(first, [&](auto type) {
     using T = decltype(type);
-    const cuda::CostProblem<T> problem{points_of<T>(x), points_of<T>(y), matrix.data_ptr<T>(),
-                                       y.size(0)};
-    cuda::pairwise_cost(&problem, 1, x.size(1), {kind_of(cost), cost.mixing},
-                        at::cuda::getCurrentCUDAStream(x.device().index()));
+    std::vector<cuda::CostProblem<T>> problems;
+    for (std::size_t k = 0; k < pairs.size(); ++k) {
+      const auto& [x, y] = pairs[k];
+      problems.push_back({points_of<T>(x), points_of<T>(y), matrices[k].data_ptr<T>(), y.size(0)});
+    }
+    cuda::pairwise_cost(problems.data(), static_cast<int>(problems.size()), first.size(1),
+                        {kind_of(cost), cost.mixing},
+                        at::cuda::getCurrentCUDAStream(first.device().index()));
   });
-  return matrix;
+  return matrices;
 }
 
 // The kernel takes potentials. A plan is that of costs -log P and none.
@@ -118,15 +133,17 @@ std::vector<Solution> solve(const std::vector<Block>& blocks, const SinkhornOpti
       torch::empty({static_cast<std::int64_t>(count * sizeof(cuda::SinkhornResult))},
                    torch::TensorOptions(device).dtype(torch::kByte));
   auto* at_device = reinterpret_cast<cuda::SinkhornResult*>(results.data_ptr<std::uint8_t>());
-  std::vector<Held> held;
+  const Held held(blocks, starts);
+  std::vector<Offset> offsets(count + 1);
   for (std::size_t k = 0; k < count; ++k)
-    held.push_back(hold(blocks[k], starts.empty() ? nullptr : &starts[k]));
+    offsets[k + 1] = {offsets[k].row + blocks[k].x.size(0),
+                      offsets[k].column + blocks[k].y.size(0)};
   with_type(blocks[0].x, [&](auto type) {
     using T = decltype(type);
     std::vector<cuda::SinkhornProblem<T>> problems;
     std::size_t bytes = 0;
     for (std::size_t k = 0; k < count; ++k) {
-      problems.push_back(problem_of<T>(blocks[k], held[k], at_device + k));
+      problems.push_back(problem_of<T>(blocks[k], held, offsets[k], at_device + k));
       if (side == Side::kItself) problems.back().mode = cuda::Mode::kSelf;
       if (!starts.empty()) {
         problems.back().start_f = problems.back().f;
@@ -142,11 +159,13 @@ std::vector<Solution> solve(const std::vector<Block>& blocks, const SinkhornOpti
                    at::cuda::getCurrentCUDAStream(device.index()));
   });
   const Tensor here = results.cpu();
+  const Tensor f = held.f.to(torch::kDouble);
+  const Tensor g = held.g.to(torch::kDouble);
   const auto* raw = reinterpret_cast<const cuda::SinkhornResult*>(here.data_ptr<std::uint8_t>());
   std::vector<Solution> solutions;
   for (std::size_t k = 0; k < count; ++k)
-    solutions.push_back({.f = held[k].f.to(torch::kDouble),
-                         .g = held[k].g.to(torch::kDouble),
+    solutions.push_back({.f = f.slice(0, offsets[k].row, offsets[k + 1].row),
+                         .g = g.slice(0, offsets[k].column, offsets[k + 1].column),
                          .dual = raw[k].dual,
                          .primal = raw[k].primal,
                          .marginal_error = raw[k].marginal_error,

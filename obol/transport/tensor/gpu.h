@@ -9,7 +9,7 @@
 namespace obol::transport::gpu {
 
 // Of differences; squared, absolute or mixture.
-torch::Tensor cost_matrix(const torch::Tensor& x, const torch::Tensor& y, const Cost& cost);
+std::vector<torch::Tensor> cost_matrices(const PointPairs& pairs, const Cost& cost);
 torch::Tensor cost_gradient(const torch::Tensor& x, const torch::Tensor& y,
                             const torch::Tensor& plan, const Cost& cost);
 

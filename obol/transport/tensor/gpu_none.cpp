@@ -11,8 +11,7 @@ namespace {
 
 }  // namespace
 
-torch::Tensor cost_matrix(const torch::Tensor& /*x*/, const torch::Tensor& /*y*/,
-                          const Cost& /*cost*/) {
+std::vector<torch::Tensor> cost_matrices(const PointPairs& /*pairs*/, const Cost& /*cost*/) {
   refuse();
 }
 torch::Tensor cost_gradient(const torch::Tensor& /*x*/, const torch::Tensor& /*y*/,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -101,30 +101,65 @@ Labels labels_of(const Problem& problem, const Tensor& x, const Tensor& y, Side 
   return {labels_of(problem.labels_x, x, "labels_x"), labels_of(other, y, "labels_y")};
 }
 
-std::vector<std::int64_t> classes_of(const Tensor& labels) {
-  const Tensor here = labels.cpu().contiguous();
-  const auto* values = here.data_ptr<std::int64_t>();
-  const std::set<std::int64_t> classes(values, values + here.numel());
-  return {classes.begin(), classes.end()};
-}
+// One side of a problem, class by class.
+class ByClass {
+ public:
+  // Everything is found out here; only then does it go to the device, at once.
+  ByClass(const Tensor& points, const Tensor& weights, const Tensor& labels) {
+    const Tensor here = labels.cpu().contiguous();
+    const auto* values = here.data_ptr<std::int64_t>();
+    Tensor order = torch::arange(here.numel());
+    auto* first = order.data_ptr<std::int64_t>();
+    std::stable_sort(first, first + order.numel(),
+                     [&](auto a, auto b) { return values[a] < values[b]; });
+    const Tensor shares = weights.cpu().index_select(0, order);
+    for (std::int64_t from = 0, to = 0; from < order.numel(); from = to) {
+      while (to < order.numel() && values[first[to]] == values[first[from]]) ++to;
+      Tensor part = shares.slice(0, from, to);
+      const double mass = part.sum().item<double>();
+      if (mass > 0) part /= mass;
+      parts_[values[first[from]]] = {from, to, mass};
+    }
+    order_ = order.to(points.device());
+    shares_ = shares.to(points.device());
+    points_ = points.index_select(0, order_);
+  }
+
+  struct Part {
+    std::int64_t from = 0;
+    std::int64_t to = 0;
+    double mass = 0;  // all of the class's weights
+  };
+  [[nodiscard]] const std::map<std::int64_t, Part>& parts() const { return parts_; }
+  [[nodiscard]] Tensor indices(const Part& part) const { return of(order_, part); }
+  [[nodiscard]] Tensor weights(const Part& part) const { return of(shares_, part); }  // sum to 1
+  [[nodiscard]] Tensor points(const Part& part) const { return of(points_, part); }
+
+ private:
+  static Tensor of(const Tensor& all, const Part& part) { return all.slice(0, part.from, part.to); }
+
+  std::map<std::int64_t, Part> parts_;
+  Tensor order_;
+  Tensor shares_;
+  Tensor points_;
+};
 
 // The blocks of classes that have weight on both sides.
 std::vector<Block> separated(const Block& whole, const Labels& labels) {
+  const ByClass x(whole.x, whole.a, labels.x);
+  const ByClass y(whole.y, whole.b, labels.y);
   std::vector<Block> blocks;
-  for (const std::int64_t label : classes_of(labels.x)) {
-    Block block;
-    block.rows = labels.x.eq(label).nonzero().squeeze(1);
-    block.columns = labels.y.eq(label).nonzero().squeeze(1);
-    block.a = whole.a.index_select(0, block.rows);
-    block.b = whole.b.index_select(0, block.columns);
-    block.mass = block.a.sum().item<double>();
-    const double other = block.b.sum().item<double>();
-    if (block.mass == 0 || other == 0) continue;
-    block.a = block.a / block.mass;
-    block.b = block.b / other;
-    block.x = whole.x.index_select(0, block.rows);
-    block.y = whole.y.index_select(0, block.columns);
-    blocks.push_back(std::move(block));
+  for (const auto& [label, part] : x.parts()) {
+    const auto other = y.parts().find(label);
+    if (part.mass == 0 || other == y.parts().end() || other->second.mass == 0) continue;
+    blocks.push_back({.x = x.points(part),
+                      .y = y.points(other->second),
+                      .a = x.weights(part),
+                      .b = y.weights(other->second),
+                      .cost = {},
+                      .rows = x.indices(part),
+                      .columns = y.indices(other->second),
+                      .mass = part.mass});
   }
   need(!blocks.empty(), "the classes of both sides", "one at least that both have", "none");
   return blocks;
@@ -225,7 +260,10 @@ std::vector<Block> blocks_of(const Problem& problem, Side side) {
     blocks = separated(whole, labels);
   else
     blocks.push_back(std::move(whole));
-  for (Block& block : blocks) block.cost = cost_matrix(block.x, block.y, problem.cost);
+  PointPairs pairs;
+  for (const Block& block : blocks) pairs.emplace_back(block.x, block.y);
+  const std::vector<Tensor> costs = cost_matrices(pairs, problem.cost);
+  for (std::size_t k = 0; k < blocks.size(); ++k) blocks[k].cost = costs[k];
   if (problem.label_weight > 0 && problem.label_weight < kSeparateClasses)
     add_label_penalty(blocks[0].cost, labels.x, labels.y,
                       label_penalty(problem.cost, problem.label_weight));
