@@ -51,8 +51,11 @@ double parameter(std::string_view text, double least, double most) {
 
 }  // namespace
 
-Features::Features(const data::ImageShape& shape, Tensor vertical, Tensor horizontal)
-    : shape_(shape), vertical_(std::move(vertical)), horizontal_(std::move(horizontal)) {}
+Features::Features(const data::ImageShape& shape, Tensor vertical, Tensor horizontal, Rows rows)
+    : shape_(shape),
+      vertical_(std::move(vertical)),
+      horizontal_(std::move(horizontal)),
+      rows_(rows) {}
 
 Tensor Features::operator()(const Tensor& images) const {
   if (are_pixels()) return images;
@@ -62,11 +65,22 @@ Tensor Features::operator()(const Tensor& images) const {
   return both.reshape({images.size(0), -1});
 }
 
+Tensor Features::dropped(const Tensor& images) const {
+  if (are_pixels() || rows_ == Rows::kAny) return {};
+  const auto projection = [&](const Tensor& rows) {
+    return torch::mm(rows.t(), rows).to(images.device());
+  };
+  const Tensor planes = images.view({-1, shape_.height, shape_.width});
+  const Tensor seen =
+      torch::matmul(torch::matmul(projection(vertical_), planes), projection(horizontal_));
+  return images - seen.view_as(images);
+}
+
 Features parse_features(std::string_view text, const data::ImageShape& shape) {
   if (text == "pixels") return {};
   if (text.starts_with("blur:")) {
     const double width = parameter(text, 0.1, 100);
-    return {shape, blur(width, shape.height), blur(width, shape.width)};
+    return {shape, blur(width, shape.height), blur(width, shape.width), Features::Rows::kAny};
   }
   if (text.starts_with("dct:")) {
     const auto side = static_cast<double>(std::min(shape.height, shape.width));
@@ -74,7 +88,7 @@ Features parse_features(std::string_view text, const data::ImageShape& shape) {
     if (count != std::floor(count))
       throw InvalidArgument(violation("K of method.features = \"dct:K\"", "whole", count));
     const auto k = static_cast<std::int64_t>(count);
-    return {shape, cosines(k, shape.height), cosines(k, shape.width)};
+    return {shape, cosines(k, shape.height), cosines(k, shape.width), Features::Rows::kOrthonormal};
   }
   throw InvalidArgument(violation("method.features", "pixels, blur:S or dct:K", text));
 }

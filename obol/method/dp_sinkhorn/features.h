@@ -19,16 +19,21 @@ class Features {
   // Images as they are.
   Features() = default;
   // Each channel is a matrix I that becomes vertical I horizontal^T.
-  Features(const data::ImageShape& shape, torch::Tensor vertical, torch::Tensor horizontal);
+  enum class Rows { kAny, kOrthonormal };  // of both matrices
+  Features(const data::ImageShape& shape, torch::Tensor vertical, torch::Tensor horizontal,
+           Rows rows);
 
   [[nodiscard]] bool are_pixels() const { return !vertical_.defined(); }
   // [n, channels * height * width]; differentiable.
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& images) const;
+  // The part of images that the features cannot see, in pixels; undefined where they see all.
+  [[nodiscard]] torch::Tensor dropped(const torch::Tensor& images) const;
 
  private:
   data::ImageShape shape_;
   torch::Tensor vertical_;    // [rows out, height]
   torch::Tensor horizontal_;  // [columns out, width]
+  Rows rows_ = Rows::kAny;
 };
 
 // pixels, blur:S or dct:K; InvalidArgument otherwise.

@@ -34,6 +34,17 @@ TEST(Features, DropHighFrequenciesAndKeepTheNormBelowThatOfTheImage) {
   EXPECT_TRUE(parse_features("pixels", kShape).are_pixels());
 }
 
+TEST(Features, KnowWhatTheyDrop) {
+  const Features features = parse_features("dct:3", kShape);
+  const Tensor x = torch::randn({4, 192});
+  const Tensor dropped = features.dropped(x);
+  EXPECT_LT(features(dropped).abs().max().item<double>(), 1e-5);
+  const Tensor squares = features(x).square().sum(1) + dropped.square().sum(1);
+  EXPECT_LT((squares - x.square().sum(1)).abs().max().item<double>(), 1e-3);
+  EXPECT_FALSE(parse_features("pixels", kShape).dropped(x).defined());
+  EXPECT_FALSE(parse_features("blur:1", kShape).dropped(x).defined());
+}
+
 TEST(Features, PassGradientsBack) {
   const Features features = parse_features("dct:3", kShape);
   const Tensor x = torch::randn({4, 192}).requires_grad_();

@@ -219,7 +219,16 @@ void DpSinkhorn::step_record(std::int64_t step) {
   metrics_.push_back({"self_weight", run::Public(weight, run::Origin::kSyntheticOnly)});
   metrics_.push_back(
       {"gradient_norm", run::Public(gradient.norm().item<double>(), run::Origin::kReleased)});
-  points.backward(gradient / static_cast<double>(n));
+  const Tensor unseen = features_.dropped(generated.images.detach().flatten(1));
+  if (!unseen.defined()) {
+    points.backward(gradient / static_cast<double>(n));
+    return;
+  }
+  // What the features do not see, nothing would hold: it is drawn to zero, as if the private images
+  // had nothing there.
+  torch::autograd::backward({points, generated.images},
+                            {gradient / static_cast<double>(n),
+                             unseen.view_as(generated.images) / static_cast<double>(n)});
 }
 
 barrier::Drawn<Tensor> DpSinkhorn::private_gradient(const Tensor& rows, const Tensor& labels,
@@ -309,9 +318,7 @@ void DpSinkhorn::backward_by_parameters(const Generated& generated, const Tensor
 
 run::Sections DpSinkhorn::save() {
   run::Sections sections{{kGenerator, saved(generator_)}, {kClassSizes, saved(class_sizes_)}};
-  std::ostringstream optimizer;
-  torch::save(*optimizer_, optimizer);
-  sections[kOptimizer] = optimizer.str();
+  sections[kOptimizer] = saved(*optimizer_);
   if (average_) {
     sections[kAverage] = saved(average_->parameters());
     sections[kAveraged] = std::to_string(average_->steps());
