@@ -50,7 +50,7 @@ metrics_every = 1
 
 BLOCK = 100  # releases that are reserved ahead
 # In the budget, for what is paid twice: more than a thousand steps.
-ROOM = ("epsilon = 10", "epsilon = 10\nnoise_multiplier = 4")
+ROOM = ("epsilon = 10", "epsilon = 10\nnoise_multiplier = 6")
 
 
 def obol(*arguments, code=0, **options):
@@ -195,7 +195,7 @@ class Training(unittest.TestCase):
         seed = int(os.environ.get("OBOL_SEED", random.randrange(2 ** 32)))
         print(f"killed at random instants: OBOL_SEED={seed}", flush=True)
         choose = random.Random(seed)
-        steps = 60
+        steps = 150
         recipe = self.recipe("killed", steps, ROOM)
         begin = time.monotonic()
         start("train", recipe, "--out", self.folder / "whole life").communicate(timeout=120)
@@ -203,7 +203,7 @@ class Training(unittest.TestCase):
 
         run = self.folder / "killed"
         released = kills = 0
-        for _ in range(6):
+        for _ in range(8):
             before, rows_before = checkpoint_step(run), Rows(run).bytes
             child = start("train", recipe, "--out", run, *(["--resume"] if run.exists() else []))
             try:
