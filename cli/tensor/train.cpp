@@ -22,8 +22,11 @@ namespace {
 namespace dp_sinkhorn = method::dp_sinkhorn;
 
 // Known data that are not here yet are brought.
-data::Dataset read_data(const data::RecipeData& described) {
-  if (!described.source) throw InvalidArgument(violation("data.source", "given", "missing"));
+data::Dataset read_data(const dp_sinkhorn::Experiment& experiment) {
+  const data::RecipeData& described = experiment.data;
+  if (!described.source)
+    throw InvalidArgument(
+        violation("data.source", "given", "missing", experiment.places("data.source")));
   const data::KnownDataset* known = data::find_known(*described.source);
   if (known != nullptr && !known->files.empty() && !data::is_present(*known)) {
     log_info("fetching {}", known->name);
@@ -46,7 +49,7 @@ ExitCode run_train(const TrainRequest& request) {
   const torch::Device device = use_device(request.device, request.threads);
   auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
   const dp_sinkhorn::Experiment experiment = dp_sinkhorn::read_experiment(recipe);
-  const Private<data::Dataset> data(read_data(experiment.data));
+  const Private<data::Dataset> data(read_data(experiment));
   const run::Outcome outcome =
       dp_sinkhorn::fit(experiment, data,
                        {.folder = request.out,

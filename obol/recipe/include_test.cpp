@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "obol/recipe/place.h"
 #include "obol/recipe/recipe.h"
 #include "obol/recipe/testing.h"
 #include "obol/recipe/toml.h"
@@ -86,6 +87,24 @@ TEST_F(Include, MergesNestedSectionsAndReplacesOtherValues) {
   auto replaced = Recipe::load(in("b.toml"));
   EXPECT_EQ(refusal_of([&] { replaced.read<OneNumber>("x"); }),
             fmt::format("x must be a section, but is 1 ({}:2)", in("b.toml").string()));
+}
+
+TEST_F(Include, GivesPlacesForWhatIsCheckedLater) {
+  write("base.toml", "\n[data]\nsize = 1\n[x]\nvalue = 1");
+  write("a.toml", "include = 'base.toml'\n[data]\nseed = 3");
+  const auto recipe = Recipe::load(in("a.toml"), {"x.value=2"});
+  const Places places = [&](const std::string& key) { return recipe.where(key); };
+  EXPECT_EQ(places("data.size"), in("base.toml").string() + ":3");
+  EXPECT_EQ(places("data.seed"), in("a.toml").string() + ":3");
+  EXPECT_EQ(places("x.value"), "--set x.value");
+  EXPECT_EQ(places("data.name"), in("base.toml").string() + ":2") << "its section";
+  EXPECT_EQ(places("run.name"), in("a.toml").string()) << "nothing of it";
+  EXPECT_EQ(places("data.size.of"), in("base.toml").string() + ":3");
+  const auto refuse = []() -> int { throw InvalidArgument("two must be 2, but is 3"); };
+  EXPECT_EQ(refusal_of([&] { located(places, "x.value", refuse); }),
+            "two must be 2, but is 3 (--set x.value)");
+  EXPECT_EQ(refusal_of([&] { located({}, "x.value", refuse); }), "two must be 2, but is 3");
+  EXPECT_EQ(located(places, "x.value", [] { return 2; }), 2);
 }
 
 TEST_F(Include, KeepsTheFileAndLineOfEachValue) {

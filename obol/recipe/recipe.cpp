@@ -205,6 +205,7 @@ class Recipe::Reader final : public Fields {
 
 Recipe Recipe::load(const Path& path, const std::vector<std::string>& overrides) {
   Recipe recipe;
+  recipe.name_ = path.string();
   recipe.root_ = load_table(path, {});
   for (const std::string& text : overrides) apply_override(recipe.root_, text);
   return recipe;
@@ -213,6 +214,7 @@ Recipe Recipe::load(const Path& path, const std::vector<std::string>& overrides)
 Recipe Recipe::parse(std::string_view text, const std::string& name,
                      const std::vector<std::string>& overrides) {
   Recipe recipe;
+  recipe.name_ = name;
   recipe.root_ = parse_toml(text, name);
   if (recipe.root_.contains("include"))
     throw InvalidArgument(violation("include", "in a file", "in text", name));
@@ -231,6 +233,19 @@ const Table* Recipe::find_section(const std::string& section) const {
       throw InvalidArgument(violation(section, "a section", written(at->second), at->second.where));
   }
   return table;
+}
+
+std::string Recipe::where(const std::string& key) const {
+  std::string place = name_;
+  const Table* table = &root_;
+  for (const std::string& part : split(key, '.')) {
+    const auto at = table->find(part);
+    if (at == table->end()) break;
+    place = at->second.where;
+    table = std::get_if<Table>(&at->second.content);
+    if (table == nullptr) break;
+  }
+  return place;
 }
 
 void Recipe::read_fields(const std::string& section, const std::function<void(Fields&)>& describe) {

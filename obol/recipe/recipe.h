@@ -54,6 +54,9 @@ class Recipe {
     return find_section(section) != nullptr;
   }
 
+  // Where "section.key" stands ("mnist.toml:14"); where it does not, its section; else the file.
+  [[nodiscard]] std::string where(const std::string& key) const;
+
   // Throws InvalidArgument on the first key, in the whole recipe or at and below one section, that
   // no read() asked for.
   void finish(const std::string& section = "") const;
@@ -73,6 +76,7 @@ class Recipe {
   [[nodiscard]] const Table* find_section(const std::string& section) const;
   void read_fields(const std::string& section, const std::function<void(Fields&)>& describe);
 
+  std::string name_;
   Table root_;
   std::vector<std::pair<std::string, Section>> sections_;
 };

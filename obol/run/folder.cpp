@@ -74,6 +74,19 @@ std::string first_difference(const std::string& there, std::string_view here) {
                      shown(at.first, first.end()), shown(at.second, second.end()));
 }
 
+// What AtomicFile writes aside, of processes that were killed: nobody else writes here now.
+void remove_partials(const Path& folder) {
+  std::vector<Path> partials;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with('.') && name.find(".partial-") != std::string::npos)
+      partials.push_back(at->path());
+  }
+  for (const Path& partial : partials) fs::remove(partial, error);
+}
+
 bool ends_in_newline(const Path& path) {
   const FileBytes file(path);
   std::byte last{'\n'};
@@ -87,11 +100,16 @@ RunFolder::RunFolder(Path path, std::shared_ptr<void> lock)
     : path_(std::move(path)), lock_(std::move(lock)) {}
 
 RunFolder RunFolder::create(const Path& path, std::string_view recipe,
-                            const std::optional<privacy::LedgerHeader>& header) {
+                            const std::optional<privacy::LedgerHeader>& header,
+                            const std::map<std::string, std::string>& secrets) {
   require_new_or_empty(path);
   AtomicFolder folder(path);
   write_file(folder.inside() / kRecipeName, recipe);
   if (header) privacy::Ledger::create(folder.inside() / privacy::kLedgerName, *header);
+  if (!secrets.empty()) {
+    const Path inside = RunFolder(folder.inside(), nullptr).make_private();
+    for (const auto& [name, bytes] : secrets) write_file(inside / name, bytes);
+  }
   std::shared_ptr<void> held = lock(folder.inside());  // follows the rename
   folder.commit();
   return {path, std::move(held)};
@@ -104,6 +122,7 @@ RunFolder RunFolder::resume(const Path& path, std::string_view recipe) {
     throw InvalidArgument(fmt::format("the recipe must be that of the run, but differs in {} ({})",
                                       first_difference(before, recipe),
                                       (path / kRecipeName).string()));
+  remove_partials(path);
   return folder;
 }
 

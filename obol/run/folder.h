@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -37,9 +38,12 @@ enum class Mark {
 class RunFolder {
  public:
   // `recipe` is the resolved one. A run without a ledger header has no ledger: it is not private.
+  // `secrets`, by name, are files that private/ has from the start.
   static RunFolder create(const Path& path, std::string_view recipe,
-                          const std::optional<privacy::LedgerHeader>& header);
-  // InvalidArgument, with the first difference, where the recipe is not that of the run.
+                          const std::optional<privacy::LedgerHeader>& header,
+                          const std::map<std::string, std::string>& secrets = {});
+  // InvalidArgument, with the first difference, where the recipe is not that of the run. Files that
+  // a killed process left half written are removed.
   static RunFolder resume(const Path& path, std::string_view recipe);
   // Without a lock.
   static RunFolder open(const Path& path);

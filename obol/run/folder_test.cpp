@@ -93,6 +93,26 @@ TEST_F(Folder, KeepsWhatIsPrivateFromOthers) {
   EXPECT_EQ(folder.make_private(), inside);
 }
 
+TEST_F(Folder, HasItsSecretsFromTheStart) {
+  RunFolder::create(path(), kRecipe, std::nullopt, {{"key", std::string("a\0b", 3)}});
+  EXPECT_EQ(read_text(path() / "private" / "key", 100), std::string("a\0b", 3));
+  EXPECT_TRUE(fs::exists(path() / "private" / "README"));
+  EXPECT_EQ(fs::status(path() / "private").permissions(), fs::perms::owner_all);
+}
+
+TEST_F(Folder, IsRidOfWhatAKilledProcessLeftHalfWritten) {
+  create().make_private();
+  const std::vector<Path> partials = {path() / ".checkpoint.pt.partial-0123456789abcdef",
+                                      path() / "private" / ".checkpoint.pt.partial-0"};
+  for (const Path& partial : partials) std::ofstream(partial) << "half";
+  std::ofstream(path() / "checkpoint.pt") << "whole";
+  EXPECT_THROW(RunFolder::resume(path(), "another"), InvalidArgument);
+  EXPECT_TRUE(fs::exists(partials[0])) << "what is refused changes nothing";
+  RunFolder::resume(path(), kRecipe);
+  for (const Path& partial : partials) EXPECT_FALSE(fs::exists(partial)) << partial;
+  EXPECT_EQ(read_text(path() / "checkpoint.pt", 100), "whole");
+}
+
 TEST_F(Folder, ForgetsPicturesOfStepsThatAreTakenAgain) {
   const RunFolder folder = create();
   fs::create_directory(folder.samples());

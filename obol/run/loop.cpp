@@ -54,6 +54,15 @@ Position resume(Method& method, const RunFolder& folder, const Payment* payment)
   return {.is_new = false, .step = checkpoint.step, .seconds = checkpoint.seconds};
 }
 
+// What was reserved ahead when an error came. Where that fails as well, which is likely on a full
+// disk, it counts as spent: the error that came first is the one to tell.
+void give_back(Payment& payment) {
+  try {
+    payment.guard.settle();
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
 class Loop {
  public:
   Loop(Method& method, const RunFolder& folder, const Steps& steps, Payment* payment,
@@ -241,7 +250,12 @@ std::string in_words(const Outcome& outcome) {
 Outcome train(Method& method, const RunFolder& folder, const Steps& steps, Payment* payment,
               Diagnostics diagnostics) {
   check(steps);
-  return Loop(method, folder, steps, payment, diagnostics).run();
+  try {
+    return Loop(method, folder, steps, payment, diagnostics).run();
+  } catch (...) {
+    if (payment != nullptr) give_back(*payment);
+    throw;
+  }
 }
 
 }  // namespace obol::run

@@ -14,7 +14,7 @@
 // last step, which is an end like any other.
 //
 // After SIGINT or SIGTERM (catch_interrupts in main) the step under way is finished, a checkpoint
-// written, and what was reserved ahead is given back.
+// written, and what was reserved ahead is given back; after an error the last alone.
 #pragma once
 
 #include <cstdint>

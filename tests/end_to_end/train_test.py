@@ -2,7 +2,10 @@
 import json
 import os
 import pathlib
+import random
+import resource
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -45,10 +48,62 @@ metrics_every = 1
 """
 
 
-def obol(*arguments, code=0):
-    done = subprocess.run([OBOL, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+BLOCK = 100  # releases that are reserved ahead
+# In the budget, for what is paid twice: more than a thousand steps.
+ROOM = ("epsilon = 10", "epsilon = 10\nnoise_multiplier = 6")
+
+
+def obol(*arguments, code=0, **options):
+    done = subprocess.run([OBOL, *map(str, arguments)], capture_output=True, text=True, timeout=300,
+                          **options)
     assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
     return done
+
+
+def start(*arguments):
+    """On one thread: several at once, or on a busy machine, would wait for each other."""
+    return subprocess.Popen([OBOL, *map(str, arguments), "--threads", "1"], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_metrics(run):
+    metrics = run / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (metrics.exists() and metrics.stat().st_size):
+        time.sleep(0.05)
+
+
+def paid_steps(run):
+    """Of training, by the ledger; what was reserved and not settled counts."""
+    ledger = run / "ledger.jsonl"
+    used = {}
+    for line in ledger.read_text().splitlines(keepends=True) if ledger.exists() else []:
+        if not line.endswith("\n"):
+            continue  # torn by a kill: it counts too, but nothing was released on it
+        entry = json.loads(line)
+        if entry["kind"] == "reserve" and entry["purpose"] == "training":
+            used[entry["sequence"]] = entry["event"]["count"]
+        elif entry["kind"] == "settle" and entry["reservation"] in used:
+            used[entry["reservation"]] = entry["used"]
+    return sum(used.values())
+
+
+def checkpoint_step(run):
+    path = run / "checkpoint.pt"
+    if not path.exists():
+        return 0
+    bytes_ = path.read_bytes()
+    size = struct.unpack_from("<I", bytes_, 12)[0]
+    return json.loads(bytes_[16:16 + size])["step"]
+
+
+class Rows:
+    """metrics.jsonl, which has a row for every step right after it."""
+
+    def __init__(self, run):
+        path = run / "metrics.jsonl"
+        self.bytes = path.read_bytes() if path.exists() else b""
+        self.steps = [json.loads(line)["step"] for line in self.bytes.split(b"\n")[:-1]]
 
 
 @unittest.skipIf(os.environ.get("OBOL_HAS_TORCH") == "0", "built without LibTorch")
@@ -71,10 +126,17 @@ class Training(unittest.TestCase):
     def tearDownClass(cls):
         cls.place.cleanup()
 
-    def recipe(self, name, steps=4):
+    def recipe(self, name, steps=4, *changes):
         path = self.folder / f"{name}.toml"
-        path.write_text(RECIPE.format(data=self.data, steps=steps))
+        text = RECIPE.format(data=self.data, steps=steps)
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        path.write_text(text)
         return path
+
+    def epsilon_of(self, run):
+        return json.loads((run / "certificate.json").read_text())["guarantee"]["epsilon"]
 
     def test_a_run_has_all_that_was_promised(self):
         run = self.folder / "whole"
@@ -112,10 +174,7 @@ class Training(unittest.TestCase):
         recipe = self.recipe("resumed", steps=120)
         child = subprocess.Popen([OBOL, "train", str(recipe), "--out", str(run)],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 120
-        metrics = run / "metrics.jsonl"
-        while time.monotonic() < deadline and not (metrics.exists() and metrics.stat().st_size):
-            time.sleep(0.05)
+        wait_for_metrics(run)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=120)
         self.assertEqual(child.returncode, 130, err)
@@ -130,8 +189,111 @@ class Training(unittest.TestCase):
         done = obol("train", recipe, "--out", run, "--resume")
         self.assertIn("120 steps", done.stdout)
         self.assertIn("verified", obol("verify", run).stdout)
-        rows = [json.loads(line)["step"] for line in metrics.read_text().splitlines()]
-        self.assertEqual(rows, list(range(1, 121)))
+        self.assertEqual(Rows(run).steps, list(range(1, 121)))
+
+    def test_killed_at_random_instants_and_resumed(self):
+        seed = int(os.environ.get("OBOL_SEED", random.randrange(2 ** 32)))
+        print(f"killed at random instants: OBOL_SEED={seed}", flush=True)
+        choose = random.Random(seed)
+        steps = 150
+        recipe = self.recipe("killed", steps, ROOM)
+        begin = time.monotonic()
+        start("train", recipe, "--out", self.folder / "whole life").communicate(timeout=120)
+        whole_life = time.monotonic() - begin
+
+        run = self.folder / "killed"
+        released = kills = 0
+        for _ in range(8):
+            before, rows_before = checkpoint_step(run), Rows(run).bytes
+            child = start("train", recipe, "--out", run, *(["--resume"] if run.exists() else []))
+            try:
+                _, err = child.communicate(timeout=choose.uniform(0, whole_life))
+                self.assertEqual(child.returncode, 0, err)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.communicate()
+                kills += 1
+            rows = Rows(run)
+            if rows.bytes != rows_before and rows.steps:
+                released += max(0, rows.steps[-1] - before)
+            self.assertGreaterEqual(paid_steps(run), released)
+        done = obol("train", recipe, "--out", run, *(["--resume"] if run.exists() else []),
+                    "--threads", 1)
+        self.assertIn(f"finished {steps} steps", done.stdout)
+        self.assertEqual(Rows(run).steps, list(range(1, steps + 1)))
+        self.assertEqual(checkpoint_step(run), steps)
+        self.assertGreaterEqual(paid_steps(run), max(released, steps))
+        self.assertLessEqual(paid_steps(run), released + steps + kills * BLOCK)
+        self.assertIn("verified", obol("verify", run).stdout)
+        self.assertLessEqual(self.epsilon_of(run), 10)
+        self.assertEqual(list(run.rglob("*.partial-*")), [], "left half written")
+        print(f"{kills} kills, {released} steps seen before the last life", flush=True)
+        obol("sample", run, "--count", 3, "--out", self.folder / "killed.npz")
+
+    def test_what_a_kill_made_it_pay_twice_ends_it_earlier_and_within_the_budget(self):
+        run = self.folder / "short"
+        recipe = self.recipe("short", 120)
+        child = start("train", recipe, "--out", run)
+        wait_for_metrics(run)
+        child.kill()
+        child.communicate()
+        lost = BLOCK - (Rows(run).steps or [0])[-1]
+        self.assertGreater(lost, 0, "the run was over before it was killed")
+        said = obol("train", recipe, "--out", run, "--resume", "--threads", 1).stdout
+        self.assertRegex(said, r"stopped by the budget after step \d+ of 120: epsilon")
+        self.assertLess(checkpoint_step(run), 120)
+        self.assertIn("verified", obol("verify", run).stdout)
+        self.assertLessEqual(self.epsilon_of(run), 10)
+        obol("sample", run, "--count", 3, "--out", self.folder / "short.npz")
+
+    def test_a_full_disk_takes_nothing_of_what_was_there(self):
+        run = self.folder / "full"
+        recipe = self.recipe("full", 60, ROOM)
+        child = start("train", recipe, "--out", run)
+        wait_for_metrics(run)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=120)
+        self.assertEqual(child.returncode, 130)
+        before = (run / "checkpoint.pt").read_bytes()
+        at = checkpoint_step(run)
+        self.assertEqual(paid_steps(run), at)
+
+        def no_room():
+            """As of a full disk: longer files than that fail, with an error and not a signal."""
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, len(before) // 2))
+
+        said = obol("--quiet", "train", recipe, "--out", run, "--resume", "--threads", 1, code=3,
+                    preexec_fn=no_room).stderr
+        self.assertRegex(said, r"\Aobol: error: cannot write [^\n]*checkpoint\.pt: [^\n]+\n\Z")
+        self.assertEqual((run / "checkpoint.pt").read_bytes(), before)
+        self.assertEqual(list(run.rglob("*.partial-*")), [])
+        # Paid are the steps before and those that were lost, and no more: the rest was given back.
+        lost = Rows(run).steps[-1] - at
+        self.assertGreater(lost, 0)
+        self.assertEqual(paid_steps(run), at + lost)
+
+        done = obol("train", recipe, "--out", run, "--resume", "--threads", 1)
+        self.assertIn("finished 60 steps", done.stdout)
+        self.assertIn("verified", obol("verify", run).stdout)
+        self.assertEqual(paid_steps(run), 60 + lost)
+        self.assertLessEqual(self.epsilon_of(run), 10)
+
+    def test_a_recipe_of_a_paper_takes_its_steps_and_shows_both_counts(self):
+        run = self.folder / "paper"
+        few = ("--set", "privacy.steps=30")
+        said = obol("train", "dp_sinkhorn/mnist_paper", *few, "--set", f"data.source={self.data}",
+                    "--set", "generator.width=4", "--out", run, "--threads", 1).stdout
+        self.assertIn("finished 30 steps: epsilon", said)
+        self.assertIn("verified", obol("verify", run).stdout)
+        certificate = json.loads((run / "certificate.json").read_text())
+        price = json.loads(obol("account", "dp_sinkhorn/mnist_paper", *few, "--json").stdout)
+        self.assertAlmostEqual(certificate["guarantee"]["epsilon"], price["epsilon"], delta=1e-3)
+        self.assertAlmostEqual(certificate["as_published"]["epsilon"],
+                               price["as_published"]["epsilon"], delta=1e-9)
+        self.assertGreater(certificate["guarantee"]["epsilon"],
+                           10 * certificate["as_published"]["epsilon"])
+        self.assertFalse(certificate["as_published"]["is_a_guarantee"])
 
     def test_without_privacy_nothing_is_certified(self):
         run = self.folder / "open"
@@ -143,22 +305,55 @@ class Training(unittest.TestCase):
         self.assertIn("training without privacy", (run / "disclosures.jsonl").read_text())
 
     def test_bad_recipes_say_what_must_hold_and_where(self):
-        cases = {
-            "privacy.barrier=wall": "privacy.barrier must be",
-            "method.clip_norm=0": "method.clip_norm must be",
-            "method.self_weight=1.5": "method.self_weight must be",
-            "method.resample=-1": "method.resample must be",
-            "method.features=wavelet": "method.features must be",
-            "privacy.generated_batch=10": "privacy.generated_batch must be a multiple of the 3",
-            "generator.architecture=biggan": "28x28",
-        }
-        recipe = self.recipe("bad")
-        for override, message in cases.items():
-            said = obol("train", recipe, "--out", self.folder / "never", "--set", override,
-                        code=2).stderr
-            self.assertIn(message, said, override)
-            self.assertEqual(len(said.strip().splitlines()), 1, said)
-        self.assertFalse((self.folder / "never").exists())
+        odd = self.folder / "odd.npz"
+        numpy.savez(odd, images=numpy.zeros((30, 27, 27), numpy.uint8), labels=numpy.arange(30) % 3)
+        cases = [  # section, its new line, the message, the line it names (the new one)
+            ("privacy", 'barrier = "wall"', "privacy.barrier must be one of row, batch, record", None),
+            ("privacy", "generated_batch = 10", "privacy.generated_batch must be a multiple of the 3",
+             None),
+            ("privacy", "# delta", "privacy.delta must be given", "[privacy]"),
+            ("privacy", "# histogram_noise", "privacy.histogram_noise must be given", "[privacy]"),
+            ("method", "clip_norm = 0", "method.clip_norm must be finite and positive", None),
+            ("method", "clip_norm = -1", "method.clip_norm must be finite and positive", None),
+            ("method", "resample = -0.1", "method.resample must be between 0 and 1", None),
+            ("method", "resample = 1.1", "method.resample must be between 0 and 1", None),
+            ("method", "self_weight = -0.1", "method.self_weight must be between 0 and 1", None),
+            ("method", "self_weight = 1.5", "method.self_weight must be between 0 and 1", None),
+            ("method", "self_wait = 1", "method.self_wait must be a key", None),
+            ("method", 'features = "wavelet"', "method.features must be pixels", None),
+            ("method", 'features = "dct:29"', "must be from 1 to 28, but is 29", None),
+            ("method", "second_batch = 10", "method.second_batch must be a multiple of the 3", None),
+            ("generator", 'architecture = "biggan"', "must be 32x32, but is 28x28", None),
+            ("data", f'source = "{odd}"', "multiple of 4 up to 64, such as 28x28", "[generator]"),
+            ("data", "# source", "data.source must be given", "[data]"),
+        ]
+        for section, line, message, named in cases:
+            lines = RECIPE.format(data=self.data, steps=4).splitlines()
+            key = line.removeprefix("# ").split(" ")[0]
+            at = lines.index(f"[{section}]")
+            lines = [text for text in lines if not text.startswith(f"{key} =")]
+            lines.insert(at + 1, line)
+            path = self.folder / "bad.toml"
+            path.write_text("\n".join(lines) + "\n")
+            said = obol("train", path, "--out", self.folder / "never", code=2).stderr
+            with self.subTest(line):
+                self.assertIn(message, said)
+                self.assertIn(f"({path}:{lines.index(named or line) + 1})", said)
+                self.assertEqual(len(said.strip().splitlines()), 1, said)
+                self.assertFalse((self.folder / "never").exists())
+
+    def test_labels_beyond_any_class_are_refused(self):
+        images = numpy.zeros((30, 28, 28), numpy.uint8)
+        for label in (-1, 2 ** 16):
+            labels = numpy.arange(30) % 3
+            labels[5] = label
+            path = self.folder / "labels.npz"
+            numpy.savez(path, images=images, labels=labels)
+            said = obol("train", self.recipe("labels", 4, (str(self.data), str(path))), "--out",
+                        self.folder / "never", code=3).stderr
+            self.assertRegex(said, rf"\Aobol: error: label 5 must be from 0 to 65535, but is {label} "
+                                   r"\([^\n]*labels\.npz[^\n]*\)\n\Z")
+            self.assertFalse((self.folder / "never").exists())
 
 
 if __name__ == "__main__":

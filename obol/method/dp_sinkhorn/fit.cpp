@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kKeyWords = 4;
 using KeyWords = std::array<std::uint64_t, kKeyWords>;
+constexpr const char* kKeyName = "fingerprint.key";
 
 // Keeps reasons until there is a folder for them.
 class Collected final : public DisclosureLog {
@@ -44,11 +45,12 @@ std::unique_ptr<RandomBits> make_bits(const std::optional<std::int64_t>& seed,
                                       kStride * static_cast<std::uint64_t>(resumed_at));
 }
 
-std::string key_path_text(const Path& folder) {
-  return (folder / "private" / "fingerprint.key").string();
-}
-
 std::span<const std::byte> bytes_of(const KeyWords& key) { return std::as_bytes(std::span(key)); }
+
+std::string text_of(const KeyWords& key) {
+  const auto bytes = bytes_of(key);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 Options options_of(const Experiment& experiment, const privacy::Plan* plan) {
   const privacy::PrivacyOptions& privacy = experiment.privacy;
@@ -81,13 +83,11 @@ Place new_place(const Experiment& experiment, const Private<data::Dataset>& data
       .records = data.facts().declared_size,
       .fingerprint = data::fingerprint(data, bytes_of(key), reasons),
       .randomness = make_bits(experiment.method.seed, 0)->provenance()};
-  run::RunFolder folder = run::RunFolder::create(options.folder, experiment.resolved, header);
+  // The key comes with the folder: a run without it could not be gone on with.
+  run::RunFolder folder = run::RunFolder::create(options.folder, experiment.resolved, header,
+                                                 {{kKeyName, text_of(key)}});
   run::Disclosures disclosures(folder);
   reasons.pass_on(disclosures);
-  const Path file = folder.make_private() / "fingerprint.key";
-  AtomicFile out(file);
-  out.write(bytes_of(key));
-  out.commit();
   return {folder, privacy::Ledger::open(folder.ledger(), header)};
 }
 
@@ -98,7 +98,7 @@ Place old_place(const Experiment& experiment, const Private<data::Dataset>& data
   if (plan == nullptr) return {folder, {}};
   privacy::LedgerHeader header = privacy::read_ledger(folder.ledger()).header;
   KeyWords key{};
-  const FileBytes file(key_path_text(options.folder));
+  const FileBytes file(folder.make_private() / kKeyName);
   file.read_exactly(0, std::as_writable_bytes(std::span(key)), "the key of the fingerprint");
   run::Disclosures disclosures(folder);
   const std::string fingerprint = data::fingerprint(data, bytes_of(key), disclosures);
@@ -122,16 +122,20 @@ Experiment read_experiment(recipe::Recipe& recipe) {
   experiment.steps = recipe.read<run::Steps>("run");
   recipe.finish();
   experiment.resolved = recipe.resolved();
+  experiment.places = [recipe](const std::string& key) { return recipe.where(key); };
   return experiment;
 }
 
 run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& data,
                  const FitOptions& options) {
   std::optional<privacy::Plan> plan;
-  if (experiment.privacy.barrier != "none") plan = privacy::plan_of(experiment.privacy);
+  if (experiment.privacy.barrier != "none")
+    plan = recipe::located(experiment.places, "privacy",
+                           [&] { return privacy::plan_of(experiment.privacy); });
   const privacy::Plan* price = plan ? &*plan : nullptr;
-  const Options method_options = options_of(experiment, price);
-  check(method_options, data.facts());
+  const Options method_options =
+      recipe::located(experiment.places, "privacy", [&] { return options_of(experiment, price); });
+  check(method_options, data.facts(), experiment.places);
   if (plan && plan->calibrated) log_info("{}", *plan->calibrated);
   if (experiment.method.seed)
     torch::manual_seed(static_cast<std::uint64_t>(*experiment.method.seed));

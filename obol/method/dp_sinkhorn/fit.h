@@ -14,6 +14,7 @@
 #include "obol/data/reader.h"
 #include "obol/method/dp_sinkhorn/method.h"
 #include "obol/privacy/plan.h"
+#include "obol/recipe/place.h"
 #include "obol/recipe/recipe.h"
 #include "obol/run/loop.h"
 
@@ -28,6 +29,7 @@ struct Experiment {
   OptimizerOptions optimizer;
   run::Steps steps;      // total comes from [privacy]
   std::string resolved;  // the recipe with every value in force
+  recipe::Places places;
 };
 
 // Refuses what no section knows, and what does not go together.

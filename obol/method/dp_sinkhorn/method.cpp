@@ -92,28 +92,38 @@ Tensor flat_gradient(const Tensor& images, const Tensor& gradient,
 
 }  // namespace
 
-void check(const Options& options, const data::Dataset::PublicFacts& facts) {
-  static_cast<void>(model::make_generator(options.generator, facts.shape, facts.num_classes));
-  const std::int64_t classes = classes_of(facts);
-  const bool is_record = options.barrier == "record";
-  const auto divides = [&](std::int64_t count, const char* key) {
-    if (count % classes != 0)
-      throw InvalidArgument(violation(
-          key, fmt::format("a multiple of the {} classes with barrier record", classes), count));
+void check(const Options& options, const data::Dataset::PublicFacts& facts,
+           const recipe::Places& places) {
+  const auto located = [&](const std::string& key, const auto& call) {
+    recipe::located(places, key, call);
   };
-  if (is_record) {
+  const std::int64_t classes = classes_of(facts);
+  const auto divides = [&](std::int64_t count, const std::string& key) {
+    located(key, [&] {
+      if (count % classes != 0)
+        throw InvalidArgument(violation(
+            key, fmt::format("a multiple of the {} classes with barrier record", classes), count));
+    });
+  };
+  located("generator.architecture",
+          [&] { model::make_generator(options.generator, facts.shape, facts.num_classes); });
+  if (options.barrier == "record") {
     divides(options.generated_batch, "privacy.generated_batch");
     divides(options.method.second_batch, "method.second_batch");
-    if (classes > 1 && !options.histogram_noise)
-      throw InvalidArgument(violation("privacy.histogram_noise",
-                                      "given with barrier record and labelled data", "missing"));
-    static_cast<void>(parse_features(options.method.features, facts.shape));
-  } else {
-    static_cast<void>(transport::parse_cost(options.method.cost));
+    located("privacy", [&] {
+      if (classes > 1 && !options.histogram_noise)
+        throw InvalidArgument(violation("privacy.histogram_noise",
+                                        "given with barrier record and labelled data", "missing"));
+    });
+    located("method.features", [&] { parse_features(options.method.features, facts.shape); });
+    return;
+  }
+  located("method.cost", [&] { transport::parse_cost(options.method.cost); });
+  located("method.perturb", [&] {
     if (options.method.perturb == "parameters" && options.barrier == "row")
       throw InvalidArgument(
           violation("method.perturb", "images with barrier row", options.method.perturb));
-  }
+  });
 }
 
 DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& data,

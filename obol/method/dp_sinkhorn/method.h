@@ -25,6 +25,7 @@
 #include "obol/model/average.h"
 #include "obol/model/generator.h"
 #include "obol/privacy/plan.h"
+#include "obol/recipe/place.h"
 #include "obol/run/loop.h"
 
 namespace obol::method::dp_sinkhorn {
@@ -42,7 +43,8 @@ struct Options {
 };
 
 // InvalidArgument where the parts do not go together, or not with such data.
-void check(const Options& options, const data::Dataset::PublicFacts& facts);
+void check(const Options& options, const data::Dataset::PublicFacts& facts,
+           const recipe::Places& places = {});
 
 struct Surroundings {
   barrier::Door* door = nullptr;         // null where the barrier is none
