@@ -15,34 +15,8 @@
 namespace obol::transport::cpu {
 namespace {
 
-namespace portable {
-#define OBOL_TARGET
-constexpr std::size_t kVectorBytes = 16;
-#include "obol/transport/cpu/lanes.inc"
-#include "obol/transport/cpu/pairwise_kernel.inc"
-#undef OBOL_INLINE
-#undef OBOL_TARGET
-}  // namespace portable
-
-#if defined(__x86_64__)
-namespace avx2 {
-#define OBOL_TARGET __attribute__((target("avx2")))
-constexpr std::size_t kVectorBytes = 32;
-#include "obol/transport/cpu/lanes.inc"
-#include "obol/transport/cpu/pairwise_kernel.inc"
-#undef OBOL_INLINE
-#undef OBOL_TARGET
-}  // namespace avx2
-
-namespace avx512 {
-#define OBOL_TARGET __attribute__((target("avx512f,avx512dq,avx512vl")))
-constexpr std::size_t kVectorBytes = 64;
-#include "obol/transport/cpu/lanes.inc"
-#include "obol/transport/cpu/pairwise_kernel.inc"
-#undef OBOL_INLINE
-#undef OBOL_TARGET
-}  // namespace avx512
-#endif
+#define OBOL_KERNEL "obol/transport/cpu/pairwise_kernel.inc"
+#include "obol/transport/cpu/instruction_sets.inc"
 
 template <class T>
 std::vector<PairwiseKernel<T>> kernels_of_this_processor() {

@@ -17,34 +17,8 @@ double next_scaling(double u, double mass, double over_relaxation) {
   return u * std::pow(u * mass, -over_relaxation);
 }
 
-namespace portable {
-#define OBOL_TARGET
-constexpr std::size_t kVectorBytes = 16;
-#include "obol/transport/cpu/lanes.inc"
-#include "obol/transport/cpu/scaling_kernel.inc"
-#undef OBOL_INLINE
-#undef OBOL_TARGET
-}  // namespace portable
-
-#if defined(__x86_64__)
-namespace avx2 {
-#define OBOL_TARGET __attribute__((target("avx2")))
-constexpr std::size_t kVectorBytes = 32;
-#include "obol/transport/cpu/lanes.inc"
-#include "obol/transport/cpu/scaling_kernel.inc"
-#undef OBOL_INLINE
-#undef OBOL_TARGET
-}  // namespace avx2
-
-namespace avx512 {
-#define OBOL_TARGET __attribute__((target("avx512f,avx512dq,avx512vl")))
-constexpr std::size_t kVectorBytes = 64;
-#include "obol/transport/cpu/lanes.inc"
-#include "obol/transport/cpu/scaling_kernel.inc"
-#undef OBOL_INLINE
-#undef OBOL_TARGET
-}  // namespace avx512
-#endif
+#define OBOL_KERNEL "obol/transport/cpu/scaling_kernel.inc"
+#include "obol/transport/cpu/instruction_sets.inc"
 
 template <class T>
 using Kernel = double (*)(const ScalingInput<T>&, RowRange, double*, T*, double*);
