@@ -9,6 +9,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -117,7 +118,7 @@ double steps_of(const Options& options, const obol::Private<obol::data::Dataset>
 class Eager {
  public:
   explicit Eager(const obol::data::Dataset& data)
-      : adam_({}, torch::optim::AdamOptions(1e-4).weight_decay(2e-5)) {
+      : adam_(std::vector<Tensor>{}, torch::optim::AdamOptions(1e-4).weight_decay(2e-5)) {
     const auto& bytes = std::get<std::vector<std::uint8_t>>(data.pixels);
     records_ =
         torch::from_blob(const_cast<std::uint8_t*>(bytes.data()), {data.count(), 784}, torch::kByte)
