@@ -1,11 +1,12 @@
 // obol compare: several runs on one page
+#include "obol/report/compare.h"
+
 #include <iostream>
 #include <memory>
 #include <vector>
 
 #include "cli/app.h"
 #include "obol/base/file.h"
-#include "obol/report/compare.h"
 
 namespace obol::cli {
 namespace {

@@ -1,4 +1,6 @@
 // obol report: one page about one run
+#include "obol/report/report.h"
+
 #include <iostream>
 #include <memory>
 
@@ -7,7 +9,6 @@
 #include "cli/app.h"
 #include "obol/base/console.h"
 #include "obol/base/file.h"
-#include "obol/report/report.h"
 
 namespace obol::cli {
 namespace {
@@ -22,7 +23,8 @@ ExitCode run(const Arguments& arguments) {
   using report::PrivatePart;
   const auto part = arguments.without_private ? PrivatePart::kLeftOut : PrivatePart::kShown;
   const report::Report page = report::report_html(arguments.run, part);
-  const Path out = arguments.out.empty() ? Path(arguments.run) / "report.html" : arguments.out;
+  const Path out =
+      arguments.out.empty() ? Path(arguments.run) / "report.html" : Path(arguments.out);
   write_file(out, page.html);
   if (page.is_private)
     log_warning("{} holds figures computed with private records: --without-private leaves them out",

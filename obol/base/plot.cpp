@@ -115,9 +115,7 @@ struct Frame {
   [[nodiscard]] double left(double value) const {
     return kLeft + x.share(value) * (right_end - kLeft);
   }
-  [[nodiscard]] double top(double value) const {
-    return bottom - y.share(value) * (bottom - kTop);
-  }
+  [[nodiscard]] double top(double value) const { return bottom - y.share(value) * (bottom - kTop); }
 };
 
 Frame frame_of(const Plot& plot) {
@@ -182,7 +180,8 @@ std::string key_svg(const Plot& plot) {
     svg += fmt::format(
         "<polyline class=\"c{}\" points=\"{:.1f},{:.1f} {:.1f},{:.1f}\"/>"
         "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        i % 4, left, top, left + 22, top, left + 28, top + 4.5, escaped_for_xml(plot.lines[i].name));
+        i % 4, left, top, left + 22, top, left + 28, top + 4.5,
+        escaped_for_xml(plot.lines[i].name));
   }
   return svg;
 }
@@ -190,8 +189,7 @@ std::string key_svg(const Plot& plot) {
 std::string symbol_svg(PlotSymbol symbol, double x, double y) {
   const bool is_round = symbol == PlotSymbol::kDisc || symbol == PlotSymbol::kRing;
   const bool is_filled = symbol == PlotSymbol::kDisc || symbol == PlotSymbol::kDiamond;
-  const std::string style =
-      fmt::format("s {}{}", is_round ? "c0" : "r", is_filled ? " f" : "");
+  const std::string style = fmt::format("s {}{}", is_round ? "c0" : "r", is_filled ? " f" : "");
   if (is_round)
     return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>", style, x, y);
   return fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}l5.5 5.5l-5.5 5.5l-5.5 -5.5z\"/>", style,
@@ -242,8 +240,9 @@ std::string points_svg(const Plot& plot, const Frame& frame) {
     }
     placed.push_back(label);
     if (std::abs(label.y - y) > 2)
-      svg += fmt::format("<line class=\"g\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>",
-                         x, y, is_right ? label.left - 3 : label.right + 3, label.y);
+      svg +=
+          fmt::format("<line class=\"g\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>",
+                      x, y, is_right ? label.left - 3 : label.right + 3, label.y);
     svg += symbol_svg(point->symbol, x, y);
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
                        is_right ? label.left : label.right, label.y + 4.5,

@@ -74,8 +74,7 @@ TEST(Plot, NamesOfPointsDoNotCoverEachOther) {
   std::vector<double> heights = heights_of(plot_svg(plot), ">point<");
   ASSERT_EQ(heights.size(), 6U);
   std::sort(heights.begin(), heights.end());
-  for (std::size_t i = 1; i < heights.size(); ++i)
-    EXPECT_GE(heights[i] - heights[i - 1], 15) << i;
+  for (std::size_t i = 1; i < heights.size(); ++i) EXPECT_GE(heights[i] - heights[i - 1], 15) << i;
   EXPECT_LE(heights.back(), plot.height - 40) << "inside";
 }
 

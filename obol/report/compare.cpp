@@ -97,8 +97,7 @@ Html runs_table(const std::vector<RunFacts>& all) {
          Html(facts.metrics.empty() ? "–" : human_seconds(facts.metrics.back().seconds))});
   }
   Html html = to_html(table);
-  if (is_missing)
-    html += note("A dash: not measured. `obol evaluate RUN` does it.");
+  if (is_missing) html += note("A dash: not measured. `obol evaluate RUN` does it.");
   html += note(
       "In quotation marks: counted as in the paper whose recipe was followed, which is no "
       "guarantee.");
@@ -119,8 +118,8 @@ Html grids(const std::vector<RunFacts>& all) {
 using OfRun = std::function<std::optional<double>(const RunFacts&)>;
 using OfPublished = std::function<std::optional<double>(const PublishedFigures&)>;
 
-// Utility against privacy: a disc for what is proved, a ring where the same run is counted as in its
-// paper; diamonds for figures of others.
+// Utility against privacy: a disc for what is proved, a ring where the same run is counted as in
+// its paper; diamonds for figures of others.
 Html trade_off(Plot plot, const std::vector<const RunFacts*>& runs,
                std::span<const PublishedFigures> others, const OfRun& of_run,
                const OfPublished& of_published) {
@@ -141,8 +140,9 @@ Html trade_off(Plot plot, const std::vector<const RunFacts*>& runs,
                              other.epsilon, *value,
                              other.holds ? PlotSymbol::kDiamond : PlotSymbol::kHollowDiamond});
   for (const PlotPoint& point : plot.points)
-    plot.description += fmt::format("{}{}: epsilon {:.4g}, {:.4g}", plot.description.empty() ? "" : "; ",
-                                    point.name, point.x, point.y);
+    plot.description +=
+        fmt::format("{}{}: epsilon {:.4g}, {:.4g}", plot.description.empty() ? "" : "; ",
+                    point.name, point.x, point.y);
   return tag("div", {{"class", "scroll wide"}, {"tabindex", "0"}},
              figure(Html::markup(plot_svg(plot))));
 }
@@ -186,8 +186,9 @@ Html trade_offs(const std::string& data, const std::vector<const RunFacts*>& run
       [&](const RunFacts& facts) { return in_percent(accuracy_of(facts, "cnn")); },
       [&](const PublishedFigures& other) { return in_percent(other.cnn); });
   if (content.empty())
-    content += prose("No run here has both a certificate and a CNN's accuracy; `obol evaluate RUN` "
-                     "measures it.");
+    content += prose(
+        "No run here has both a certificate and a CNN's accuracy; `obol evaluate RUN` "
+        "measures it.");
   const Html fid = trade_off(
       empty_plot("Fréchet inception distance against epsilon", "FID (lower is better)"), runs,
       others, [](const RunFacts& facts) { return quality_of(facts, "fid"); },
@@ -198,21 +199,25 @@ Html trade_offs(const std::string& data, const std::vector<const RunFacts*>& run
       [](const PublishedFigures&) { return std::nullopt; });
   content += fid + own;
   if (fid.empty())
-    content += prose("No run here has a Fréchet inception distance to stand beside published ones; "
-                     "`obol evaluate RUN --inception FILE` measures it.");
+    content += prose(
+        "No run here has a Fréchet inception distance to stand beside published ones; "
+        "`obol evaluate RUN --inception FILE` measures it.");
   if (!own.empty() && !others.empty())
-    content += note("A classifier Fréchet distance lives in the features of a small classifier: it "
-                    "compares these runs with each other, and with no published figure.");
-  content += note("Discs: these runs, at the epsilon that is proved. Rings: an epsilon that is no "
-                  "guarantee, as published or from a fixed seed.");
+    content += note(
+        "A classifier Fréchet distance lives in the features of a small classifier: it "
+        "compares these runs with each other, and with no published figure.");
+  content += note(
+      "Discs: these runs, at the epsilon that is proved. Rings: an epsilon that is no "
+      "guarantee, as published or from a fixed seed.");
   if (!others.empty())
-    content += note("Diamonds: figures of others. Hollow, and in quotation marks: their published "
-                    "count does not hold, so that they belong further to the right.") +
+    content += note(
+                   "Diamonds: figures of others. Hollow, and in quotation marks: their published "
+                   "count does not hold, so that they belong further to the right.") +
                published_table(others);
-  return section("trade-off-" + data,
-                 data.empty() ? "Utility against privacy"
-                              : fmt::format("Utility against privacy on {}", data),
-                 content);
+  return section(
+      "trade-off-" + data,
+      data.empty() ? "Utility against privacy" : fmt::format("Utility against privacy on {}", data),
+      content);
 }
 
 }  // namespace

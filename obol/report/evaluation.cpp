@@ -98,8 +98,8 @@ class Part {
   }
 
   [[noreturn]] void refuse(const std::string& path, std::string_view requirement) const {
-    throw DataError(violation(path.empty() ? "an evaluation" : path, requirement, "something else",
-                              where_));
+    throw DataError(
+        violation(path.empty() ? "an evaluation" : path, requirement, "something else", where_));
   }
 
  private:

@@ -16,11 +16,11 @@ constexpr std::size_t kMostClasses = 30;  // of a table that one can still take 
 struct Known {
   const char* name;
   const char* shown;
-  const char* meaning;
+  const char* meaning;  // or, of a classifier, its name where there is little room
 };
 
 constexpr Known kClassifiers[] = {
-    {"cnn", "CNN", ""}, {"mlp", "MLP", ""}, {"logreg", "Logistic regression", ""}};
+    {"cnn", "CNN", "CNN"}, {"mlp", "MLP", "MLP"}, {"logreg", "Logistic regression", "LogReg"}};
 
 constexpr Known kQualities[] = {
     {"fid", "Fréchet inception distance", "lower is better"},
@@ -41,6 +41,11 @@ const Known* find_known(const Known (&known)[kCount], std::string_view name) {
   const auto* found = std::find_if(std::begin(known), std::end(known),
                                    [&](const Known& item) { return name == item.name; });
   return found == std::end(known) ? nullptr : found;
+}
+
+std::string short_name(std::string_view classifier) {
+  const Known* known = find_known(kClassifiers, classifier);
+  return known == nullptr ? std::string(classifier) : known->meaning;
 }
 
 Html number(const std::optional<double>& value) {
@@ -82,11 +87,11 @@ Html accuracy_table(const Evaluation& evaluation) {
   return html;
 }
 
-// 0 (none) to 9 (all), of the heat map's shades.
+// 0 (none) to 9 (all), of the heat map's shades; by the root, so that a few are seen.
 int shade(std::int64_t count, std::int64_t sum) {
   if (count == 0 || sum == 0) return 0;
   const double share = static_cast<double>(count) / static_cast<double>(sum);
-  return std::clamp(static_cast<int>(std::ceil(9 * share)), 1, 9);
+  return std::clamp(static_cast<int>(std::ceil(9 * std::sqrt(share))), 1, 9);
 }
 
 Html confusion_table(const Score& score, const std::vector<std::string>& names) {
@@ -121,7 +126,7 @@ Html per_class_table(const Evaluation& evaluation, const std::vector<std::string
               .rows = {}};
   for (const Score& score : evaluation.classifiers)
     if (!score.per_class.empty())
-      table.columns.emplace_back(classifier_name(score.classifier), Column::kNumber);
+      table.columns.emplace_back(short_name(score.classifier), Column::kNumber);
   for (std::size_t k = 0; k < classes; ++k) {
     auto& row = table.rows.emplace_back();
     row.emplace_back(name_of_class(names, k));
@@ -139,7 +144,8 @@ Html suite_table(const Evaluation& evaluation) {
               .columns = {{"Classifier", Column::kText}, {"On synthetic", Column::kNumber}},
               .rows = {}};
   if (evaluation.suite_records)
-    table.caption = fmt::format("Trained on {} synthetic images.", counted(*evaluation.suite_records));
+    table.caption =
+        fmt::format("Trained on {} synthetic images.", counted(*evaluation.suite_records));
   double sum = 0;
   for (const SuiteScore& score : evaluation.suite) {
     std::string name = score.classifier;
@@ -147,8 +153,8 @@ Html suite_table(const Evaluation& evaluation) {
     table.rows.push_back({Html(name), Html(percent(score.accuracy))});
     sum += score.accuracy;
   }
-  table.rows.push_back({tag("strong", "Mean"),
-                        Html(percent(sum / static_cast<double>(evaluation.suite.size())))});
+  table.rows.push_back(
+      {tag("strong", "Mean"), Html(percent(sum / static_cast<double>(evaluation.suite.size())))});
   return tag("h3", "More classifiers") + to_html(table);
 }
 
@@ -168,18 +174,17 @@ Html quality_table(const std::vector<Quality>& qualities) {
   Table table{.caption = "",
               .columns = {{"Measure", Column::kText},
                           {"Value", Column::kNumber},
-                          {"Against", Column::kText},
-                          {"How to read it", Column::kText}},
+                          {"Against", Column::kText}},
               .rows = {}};
   for (const Quality& quality : qualities) {
     if (!quality.value) continue;
     const Known* known = find_known(kQualities, quality.name);
     table.rows.push_back(
-        {Html(quality_name(quality.name)),
+        {Html(quality_name(quality.name)) +
+             (known == nullptr ? Html() : tag("small", known->meaning)),
          Html(figure_text(*quality.value) +
               (quality.deviation ? fmt::format(" ± {:.2g}", *quality.deviation) : "")),
-         Html(quality.against.empty() ? "–" : quality.against),
-         Html(known == nullptr ? "" : known->meaning)});
+         Html(quality.against.empty() ? "–" : quality.against)});
   }
   return table.rows.empty() ? Html() : to_html(table);
 }
@@ -209,9 +214,8 @@ Html evaluation_sections(const std::optional<Evaluation>& evaluation,
            section("quality", "Sample quality", prose(kHowTo));
   Html accuracy = prose(protocol_in_words(*evaluation));
   if (!evaluation->classifiers.empty()) accuracy += accuracy_table(*evaluation);
-  const auto found =
-      std::find_if(evaluation->classifiers.begin(), evaluation->classifiers.end(),
-                   [](const Score& score) { return !score.confusion.empty(); });
+  const auto found = std::find_if(evaluation->classifiers.begin(), evaluation->classifiers.end(),
+                                  [](const Score& score) { return !score.confusion.empty(); });
   const Score* score = main_score(*evaluation);
   if (score != nullptr && score->confusion.empty() && found != evaluation->classifiers.end())
     score = &*found;
@@ -220,8 +224,9 @@ Html evaluation_sections(const std::optional<Evaluation>& evaluation,
     details += tag("div", confusion_table(*score, class_names));
   const Html per_class = per_class_table(*evaluation, class_names);
   if (!per_class.empty()) details += tag("div", per_class);
-  if (!details.empty()) accuracy += details;
-  accuracy += suite_table(*evaluation);
+  const Html suite = suite_table(*evaluation);
+  if (!suite.empty()) details += tag("div", suite);
+  if (!details.empty()) accuracy += tag("div", {{"class", "two"}}, details);
   Html quality = quality_table(evaluation->quality);
   if (quality.empty()) quality = prose("Not measured: `obol evaluate RUN` does it.");
   return section("accuracy", "Is it any good?", accuracy) +
@@ -247,9 +252,10 @@ Html memorisation_section(const std::optional<Evaluation>& evaluation, PrivatePa
       text += fmt::format(", between {:.3g} and {:.3g}", *found->low, *found->high);
     if (found->samples) text += fmt::format(", from {} samples", counted(*found->samples));
     content += tag("p", tag("strong", text + ".")) +
-               prose("It compares how near samples are to records that were trained on and to "
-                     "records that were not. Near 1: samples know both alike. Clearly below 1: "
-                     "training records come back.");
+               prose(
+                   "It compares how near samples are to records that were trained on and to "
+                   "records that were not. Near 1: samples know both alike. Clearly below 1: "
+                   "training records come back.");
   } else {
     content += prose("The ratio of distances was not measured.");
   }

@@ -46,12 +46,13 @@ li{margin:.3rem 0}
 .warning{border:1.5px solid var(--warn-line);background:var(--warn);color:var(--warn-ink);border-radius:8px;padding:1rem 1.3rem;margin:1.4rem 0}
 .warning h3{margin:0 0 .4rem}
 .warning td,.warning th{border-color:var(--warn-line);color:var(--warn-ink)}
-.warning .note,.warning caption{color:var(--warn-ink)}
+.warning .note,.warning caption,.warning small{color:var(--warn-ink)}
+.warning code{background:none;padding:0;font-weight:600}
 .warning .scroll{background:none}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.2rem,1fr));gap:.8rem;margin:1.6rem 0;padding:0;list-style:none;max-width:none}
 .tiles li{border:1px solid var(--line);border-radius:8px;padding:.8rem 1rem;margin:0}
-.tiles b{display:block;font-size:1.45rem;line-height:1.25;font-weight:650;font-variant-numeric:tabular-nums}
-.tiles span{color:var(--soft);font-size:.84rem}
+.tiles b{display:block;font-size:1.4rem;line-height:1.3;font-weight:650;font-variant-numeric:tabular-nums}
+.tiles span{display:block;color:var(--soft);font-size:.84rem;line-height:1.35;margin-top:.15rem}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:1.6rem;align-items:start}
 figure{margin:1rem 0;min-width:0}
 .two figure{margin:0}
@@ -68,9 +69,10 @@ img{border-radius:4px;image-rendering:pixelated}
 .wide svg.o{min-width:38rem}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--soft);font-size:.88rem;padding-bottom:.5rem}
-th,td{text-align:left;padding:.45rem .9rem .45rem 0;border-bottom:1px solid var(--line);vertical-align:top;font-weight:400}
+small{display:block;color:var(--soft);font-size:.86em;line-height:1.4;max-width:30rem}
+th,td{text-align:left;padding:.45rem 1.4rem .45rem 0;border-bottom:1px solid var(--line);vertical-align:top;font-weight:400}
 thead th{font-weight:600;white-space:nowrap}
-.n{text-align:right;white-space:nowrap;padding-left:.9rem}
+.n{text-align:right}.n,.w{white-space:nowrap}
 table.heat{font-size:.78rem}
 .heat th,.heat td{padding:.3rem .45rem;text-align:right;border:1px solid var(--paper);white-space:nowrap}
 .heat thead th,.heat tbody th{font-weight:600}
@@ -145,9 +147,12 @@ Html section(std::string_view id, std::string_view title, const Html& content) {
 
 Html to_html(const Table& table) {
   const auto cell = [&](std::size_t at, const Html& content) {
-    const bool is_number = at < table.columns.size() && table.columns[at].second == Column::kNumber;
+    const auto is = [&](Column kind) {
+      return at < table.columns.size() && table.columns[at].second == kind;
+    };
     if (at == 0) return tag("th", {{"scope", "row"}}, content);
-    return is_number ? tag("td", {{"class", "n"}}, content) : tag("td", content);
+    if (is(Column::kNumber)) return tag("td", {{"class", "n"}}, content);
+    return is(Column::kShort) ? tag("td", {{"class", "w"}}, content) : tag("td", content);
   };
   Html head;
   for (const auto& [name, kind] : table.columns)
@@ -195,8 +200,8 @@ std::string page(std::string_view title, const Html& body) {
   constexpr const char* kPolicy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const Html head =
       Html::markup("<meta charset=\"utf-8\">\n") +
-      Html::markup(fmt::format(
-          "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", kPolicy)) +
+      Html::markup(
+          fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", kPolicy)) +
       Html::markup(
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<meta name=\"referrer\" content=\"no-referrer\">\n"

@@ -1,5 +1,5 @@
-// HTML in which text cannot become markup: whatever comes from a file enters as text, and is escaped
-// on the way.
+// HTML in which text cannot become markup: whatever comes from a file enters as text, and is
+// escaped on the way.
 //
 //   Html page = tag("h2", "Ledger") + prose("Run `obol evaluate RUN` first.");
 //   page += tag("td", {{"class", "number"}}, Html(text_from_a_file));
@@ -48,7 +48,11 @@ Html warning(const Html& content);
 // A heading with what belongs to it; `id` is for links within the page.
 Html section(std::string_view id, std::string_view title, const Html& content);
 
-enum class Column { kText, kNumber };
+enum class Column {
+  kText,
+  kShort,  // never broken into lines
+  kNumber,
+};
 
 struct Table {
   std::string caption;

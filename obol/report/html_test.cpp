@@ -8,7 +8,8 @@ namespace obol::report {
 namespace {
 
 std::string encoded(std::string_view bytes) {
-  return data_uri(std::as_bytes(std::span(bytes))).substr(std::string("data:image/png;base64,").size());
+  return data_uri(std::as_bytes(std::span(bytes)))
+      .substr(std::string("data:image/png;base64,").size());
 }
 
 TEST(Html, TextNeverBecomesMarkup) {

@@ -78,18 +78,16 @@ Html tiles(const RunFacts& facts) {
   }
   if (facts.certificate)
     items += tile(counted(facts.certificate->ledger.header.records), "private records");
-  if (!facts.metrics.empty()) {
-    items += tile(counted(facts.metrics.back().step), "steps of training");
-    items += tile(human_seconds(facts.metrics.back().seconds), "of training");
-  }
+  if (!facts.metrics.empty())
+    items += tile(counted(facts.metrics.back().step),
+                  fmt::format("steps, in {}", human_seconds(facts.metrics.back().seconds)));
   return items.empty() ? Html() : tag("ul", {{"class", "tiles"}}, items);
 }
 
 Html header(const RunFacts& facts) {
   Html content = tag("p", {{"class", "eyebrow"}}, Html("Report of the run " + facts.name)) +
                  tag("h1", facts.title());
-  if (facts.heading.summary)
-    content += tag("p", {{"class", "lead"}}, Html(*facts.heading.summary));
+  if (facts.heading.summary) content += tag("p", {{"class", "lead"}}, Html(*facts.heading.summary));
   return tag("header", content);
 }
 
@@ -100,13 +98,13 @@ Html samples(const RunFacts& facts) {
   Html pictures;
   Html remarks;
   if (facts.samples)
-    pictures += grid_figure(
-        *facts.samples, names, "Generated images, one row for each class",
-        fmt::format("Generated, after step {}. One row for each class.",
-                    counted(facts.samples_step)));
+    pictures += grid_figure(*facts.samples, names, "Generated images, one row for each class",
+                            fmt::format("Generated, after step {}. One row for each class.",
+                                        counted(facts.samples_step)));
   else
-    remarks += prose("This run has no pictures of its samples; `run.sample_every` in its recipe "
-                     "says when they are drawn.");
+    remarks += prose(
+        "This run has no pictures of its samples; `run.sample_every` in its recipe "
+        "says when they are drawn.");
   constexpr std::size_t kLargest = 900'000;  // so that a report stays below 3 MB
   const std::vector<std::byte> png =
       real.picture ? data::png_bytes(*real.picture) : std::vector<std::byte>();
@@ -115,11 +113,10 @@ Html samples(const RunFacts& facts) {
                             "Real images of the test split, one row for each class",
                             "Real, from the test split: none of these was trained on.");
   else
-    remarks += note(fmt::format(
-        "Real test images are left out: {}.",
-        real.picture ? std::string("they are too large for one page") : real.why_none));
-  return section("samples", "Samples",
-                 tag("div", {{"class", "two"}}, pictures) + remarks);
+    remarks += note(
+        fmt::format("Real test images are left out: {}.",
+                    real.picture ? std::string("they are too large for one page") : real.why_none));
+  return section("samples", "Samples", tag("div", {{"class", "two"}}, pictures) + remarks);
 }
 
 // At most `most` of the points, the last among them.
@@ -153,13 +150,15 @@ Html epsilon_section(const RunFacts& facts) {
             .lines = {{"guarantee", points}},
             .description = fmt::format("The guarantee reaches epsilon {} at step {:g}.",
                                        rounded_up(points.back().second), points.back().first),
-            .width = 760,
-            .height = 380};
+            .width = kPlotWidth,
+            .height = kPlotHeight};
   plot.lines[0].points.insert(plot.lines[0].points.begin(), {0, 0});
   if (facts.privacy.epsilon)
-    plot.marks.push_back({fmt::format("budget {:g}", *facts.privacy.epsilon),
-                          *facts.privacy.epsilon});
-  Html remarks;
+    plot.marks.push_back(
+        {fmt::format("budget {:g}", *facts.privacy.epsilon), *facts.privacy.epsilon});
+  Html remarks = prose(
+      "What is paid for ahead counts, so that no point is too low. A step that would exceed the "
+      "budget does not run.");
   if (facts.certificate && facts.certificate->published) {
     const privacy::PublishedEpsilon& published = *facts.certificate->published;
     PlotLine line{published.count.holds ? "as published" : "as published, no guarantee", {{0, 0}}};
@@ -173,10 +172,11 @@ Html epsilon_section(const RunFacts& facts) {
     }
     plot.lines.push_back(std::move(line));
     plot.description += fmt::format(" As published it reaches {:.4g}.", published.epsilon);
+    remarks += prose(privacy::in_words(published, facts.certificate->guarantee.epsilon));
   }
-  return section("epsilon", "Privacy spent over the steps",
-                 figure(Html::markup(plot_svg(plot)),
-                        "What is paid for ahead counts, so that no point is too low."));
+  return section(
+      "epsilon", "Privacy spent over the steps",
+      tag("div", {{"class", "two"}}, figure(Html::markup(plot_svg(plot))) + tag("div", remarks)));
 }
 
 Html curves_section(const RunFacts& facts) {
@@ -189,23 +189,24 @@ Html curves_section(const RunFacts& facts) {
     ++shown;
     std::string title = name;
     std::replace(title.begin(), title.end(), '_', ' ');
-    figures += figure(Html::markup(plot_svg(
-        {.title = title,
-         .x_label = "steps",
-         .y_label = "",
-         .lines = {{name, thinned(points, kPoints)}},
-         .description = fmt::format("From {:.4g} at step {:g} to {:.4g} at step {:g}.",
-                                    points.front().second, points.front().first,
-                                    points.back().second, points.back().first),
-         .width = kPlotWidth,
-         .height = kPlotHeight})));
+    figures += figure(Html::markup(
+        plot_svg({.title = title,
+                  .x_label = "steps",
+                  .y_label = "",
+                  .lines = {{name, thinned(points, kPoints)}},
+                  .description = fmt::format("From {:.4g} at step {:g} to {:.4g} at step {:g}.",
+                                             points.front().second, points.front().first,
+                                             points.back().second, points.back().first),
+                  .width = kPlotWidth,
+                  .height = kPlotHeight})));
   }
   if (shown == 0)
     return section("curves", "Over the steps", prose("This run noted no other quantities."));
-  return section("curves", "Over the steps",
-                 prose("Only what passed the privacy barrier, and what is known of generated images "
-                       "alone. A loss against private data is neither.") +
-                     tag("div", {{"class", "two"}}, figures));
+  return section(
+      "curves", "Over the steps",
+      prose("Only what passed the privacy barrier, and what is known of generated images "
+            "alone. A loss against private data is neither.") +
+          tag("div", {{"class", "two"}}, figures));
 }
 
 // Neighbouring entries that differ in nothing but time and count are one line.
@@ -236,6 +237,13 @@ std::vector<LedgerLine> merged(const std::vector<LedgerEntry>& entries) {
   return lines;
 }
 
+// "2026-01-31T12:00:00Z" to "2026-01-31 12:00:00"
+std::string shown_time(std::string time) {
+  std::replace(time.begin(), time.end(), 'T', ' ');
+  if (time.ends_with('Z')) time.pop_back();
+  return time;
+}
+
 Html ledger_section(const RunFacts& facts) {
   if (!facts.certificate)
     return section("ledger", "Ledger",
@@ -247,20 +255,20 @@ Html ledger_section(const RunFacts& facts) {
               .columns = {{"For", Column::kText},
                           {"What", Column::kText},
                           {"Entries", Column::kNumber},
-                          {"From", Column::kText},
-                          {"To", Column::kText}},
+                          {"From (UTC)", Column::kShort},
+                          {"To", Column::kShort}},
               .rows = {}};
   constexpr std::size_t kMostLines = 100;
   for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
     const LedgerLine& line = lines[i];
     const bool is_recovery = line.first->kind == LedgerEntryKind::kRecovered;
     const bool is_something = line.first->event && line.releases > 0;
-    table.rows.push_back(
-        {Html(is_recovery ? "recovered after a crash" : line.first->purpose),
-         Html(is_something
-                  ? privacy::describe(privacy::with_count(*line.first->event, line.releases))
-                  : "nothing"),
-         Html(counted(line.entries)), Html(line.first->time), Html(line.last->time)});
+    table.rows.push_back({Html(is_recovery ? "recovered after a crash" : line.first->purpose),
+                          Html(is_something ? privacy::describe(privacy::with_count(
+                                                  *line.first->event, line.releases))
+                                            : "nothing"),
+                          Html(counted(line.entries)), Html(shown_time(line.first->time)),
+                          Html(shown_time(line.last->time))});
   }
   Html remarks = note(fmt::format(
       "{} entries{}, each written before its release was used; neighbouring ones of the same kind "
@@ -301,8 +309,7 @@ Html versions_section(const RunFacts& facts) {
     row("Certified by", fmt::format("obol {} ({})", certificate.version, certificate.commit));
     row("Accountant", std::string(name_of(certificate.guarantee.accountant)));
     row("Neighbouring data sets", std::string(name_of(certificate.guarantee.neighbours)));
-    row("Records that one person may have given",
-        std::to_string(certificate.guarantee.group_size));
+    row("Records that one person may have given", std::to_string(certificate.guarantee.group_size));
     row("Randomness", ledger.header.randomness);
     row("Fingerprint of the data (keyed)", ledger.header.fingerprint);
     row("Head of the ledger", ledger.head().hash);
@@ -322,13 +329,12 @@ std::vector<std::string> class_names_of(const RunFacts& facts) {
 Report report_html(const Path& run, PrivatePart part) {
   const RunFacts facts = read_facts(run, part);
   const bool is_private = facts.private_evaluation.has_value();
-  Html body = header(facts);
+  Html body = header(facts) + promise(facts);
   if (is_private)
-    body += warning(
-        prose("Not for release: this page holds figures that were computed with private records, in "
-              "a box marked so. `obol report RUN --without-private` leaves them out."));
-  body += promise(facts) + tiles(facts) + samples(facts) + epsilon_section(facts) +
-          curves_section(facts);
+    body += warning(prose(
+        "Not for release: this page holds figures that were computed with private records, in "
+        "a box marked so. `obol report RUN --without-private` leaves them out."));
+  body += tiles(facts) + samples(facts) + epsilon_section(facts) + curves_section(facts);
   body += evaluation_sections(facts.evaluation, class_names_of(facts));
   body += memorisation_section(facts.private_evaluation, part);
   body += ledger_section(facts) + not_covered_section(facts) + recipe_section(facts) +

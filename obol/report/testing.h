@@ -34,7 +34,8 @@ inline constexpr const char* kPrivateEvaluation = R"({
   "memorisation": {"ratio": 1.01, "low": 0.99, "high": 1.03, "samples": 1000},
   "quality": {"precision": {"value": 0.5, "against": "train"}}})";
 
-inline std::string some_recipe(std::string_view title = "Shapes", std::string_view data = "shapes") {
+inline std::string some_recipe(std::string_view title = "Shapes",
+                               std::string_view data = "shapes") {
   return fmt::format(
       "title = \"{}\"\nsummary = \"Two shapes.\"\n\n[data]\nsource = \"{}\"\n\n[privacy]\n"
       "barrier = \"record\"\nepsilon = 3.0\n\n[method]\nname = \"dp-sinkhorn\"\n",
