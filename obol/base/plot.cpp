@@ -15,7 +15,7 @@ constexpr double kLeft = 78;
 constexpr double kRight = 24;
 constexpr double kTop = 66;
 constexpr double kBottom = 58;
-constexpr double kLetter = 7;  // the width of one, about
+constexpr double kLetter = 7.4;  // the width of one, about
 constexpr double kLineHeight = 16;
 
 constexpr const char* kStyle =
@@ -25,8 +25,10 @@ constexpr const char* kStyle =
     ".o polyline{fill:none;stroke-width:2.2;stroke-linejoin:round}"
     ".o .p{fill:#fff}.o .c0{stroke:#0969da}.o .c1{stroke:#cf222e}.o .c2{stroke:#1a7f37}"
     ".o .c3{stroke:#8250df}.o .s{stroke-width:1.8;fill:none}.o .r{stroke:#57606a}"
-    ".o .s.c0.f{fill:#0969da}.o .s.r.f{fill:#57606a}"
-    "@media(prefers-color-scheme:dark){.o{fill:#e6edf3}.o .p{fill:#0d1117}.o .g{stroke:#30363d}"
+    ".o .l{paint-order:stroke;stroke:#fff;stroke-width:4px}.o .s.c0.f{fill:#0969da}.o "
+    ".s.r.f{fill:#57606a}"
+    "@media(prefers-color-scheme:dark){.o{fill:#e6edf3}.o .p{fill:#0d1117}.o .l{stroke:#0d1117}.o "
+    ".g{stroke:#30363d}"
     ".o .a,.o .m,.o .r{stroke:#8b949e}.o .c0{stroke:#58a6ff}.o .c1{stroke:#ff7b72}"
     ".o .c2{stroke:#3fb950}.o .c3{stroke:#bc8cff}.o .s.c0.f{fill:#58a6ff}"
     ".o .s.r.f{fill:#8b949e}}";
@@ -186,11 +188,15 @@ std::string key_svg(const Plot& plot) {
   return svg;
 }
 
+bool is_round(PlotSymbol symbol) {
+  return symbol == PlotSymbol::kDisc || symbol == PlotSymbol::kRing;
+}
+
 std::string symbol_svg(PlotSymbol symbol, double x, double y) {
-  const bool is_round = symbol == PlotSymbol::kDisc || symbol == PlotSymbol::kRing;
   const bool is_filled = symbol == PlotSymbol::kDisc || symbol == PlotSymbol::kDiamond;
-  const std::string style = fmt::format("s {}{}", is_round ? "c0" : "r", is_filled ? " f" : "");
-  if (is_round)
+  const std::string style =
+      fmt::format("s {}{}", is_round(symbol) ? "c0" : "r", is_filled ? " f" : "");
+  if (is_round(symbol))
     return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>", style, x, y);
   return fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}l5.5 5.5l-5.5 5.5l-5.5 -5.5z\"/>", style,
                      x, y - 5.5);
@@ -212,7 +218,13 @@ std::string points_svg(const Plot& plot, const Frame& frame) {
     return frame.top(a->y) < frame.top(b->y);
   });
   std::vector<Label> placed;
+  for (const PlotPoint* point : order) {
+    const double x = frame.left(point->x);
+    placed.push_back({.left = x - 8, .right = x + 8, .y = frame.top(point->y)});
+  }
   std::string svg;
+  std::string marks;  // of others below those of one's own
+  std::string own;
   for (const PlotPoint* point : order) {
     const double x = frame.left(point->x);
     const double y = frame.top(point->y);
@@ -234,8 +246,8 @@ std::string points_svg(const Plot& plot, const Frame& frame) {
         }
     };
     settle(kLineHeight);
-    if (label.y > frame.bottom) {
-      label.y = std::min(y, frame.bottom);
+    if (label.y > frame.bottom - kLineHeight / 2) {
+      label.y = std::min(y, frame.bottom - kLineHeight / 2);
       settle(-kLineHeight);
     }
     placed.push_back(label);
@@ -243,12 +255,12 @@ std::string points_svg(const Plot& plot, const Frame& frame) {
       svg +=
           fmt::format("<line class=\"g\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>",
                       x, y, is_right ? label.left - 3 : label.right + 3, label.y);
-    svg += symbol_svg(point->symbol, x, y);
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+    (is_round(point->symbol) ? own : marks) += symbol_svg(point->symbol, x, y);
+    svg += fmt::format("<text class=\"l\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
                        is_right ? label.left : label.right, label.y + 4.5,
                        is_right ? "start" : "end", escaped_for_xml(point->name));
   }
-  return svg;
+  return svg + marks + own + "\n";
 }
 
 }  // namespace
@@ -283,8 +295,8 @@ std::string plot_svg(const Plot& plot) {
     svg += fmt::format("<desc>{}</desc>\n", escaped_for_xml(plot.description));
   svg += fmt::format(
       "<style>{3}</style>\n<rect class=\"p\" width=\"{0}\" height=\"{1}\"/>\n"
-      "<text class=\"t\" x=\"{4}\" y=\"28\">{2}</text>\n",
-      plot.width, plot.height, title, kStyle, kLeft);
+      "<text class=\"t\" x=\"20\" y=\"30\">{2}</text>\n",
+      plot.width, plot.height, title, kStyle);
   svg += grid_svg(frame);
   svg += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n"

@@ -73,8 +73,6 @@ Html published_cell(const RunFacts& facts) {
 Html runs_table(const std::vector<RunFacts>& all) {
   Table table{.caption = "",
               .columns = {{"Run", Column::kText},
-                          {"Recipe", Column::kText},
-                          {"Method", Column::kText},
                           {"Epsilon, proved", Column::kNumber},
                           {"As published", Column::kNumber},
                           {"LogReg", Column::kNumber},
@@ -90,10 +88,10 @@ Html runs_table(const std::vector<RunFacts>& all) {
     std::string method = facts.method;
     if (facts.privacy.barrier) method += (method.empty() ? "" : ", ") + *facts.privacy.barrier;
     table.rows.push_back(
-        {tag("strong", facts.name), Html(facts.title()), Html(method), epsilon_cell(facts),
-         published_cell(facts), accuracy_cell(facts, "logreg"), accuracy_cell(facts, "mlp"),
-         accuracy_cell(facts, "cnn"), value_cell(quality_of(facts, "fid")),
-         value_cell(quality_of(facts, "classifier_fid")),
+        {tag("strong", facts.name) + tag("small", facts.title()) + tag("small", method),
+         epsilon_cell(facts), published_cell(facts), accuracy_cell(facts, "logreg"),
+         accuracy_cell(facts, "mlp"), accuracy_cell(facts, "cnn"),
+         value_cell(quality_of(facts, "fid")), value_cell(quality_of(facts, "classifier_fid")),
          Html(facts.metrics.empty() ? "–" : human_seconds(facts.metrics.back().seconds))});
   }
   Html html = to_html(table);
@@ -101,7 +99,7 @@ Html runs_table(const std::vector<RunFacts>& all) {
   html += note(
       "In quotation marks: counted as in the paper whose recipe was followed, which is no "
       "guarantee.");
-  return section("runs", "Side by side", html);
+  return section("runs", "Figures", html);
 }
 
 Html grids(const std::vector<RunFacts>& all) {

@@ -145,6 +145,7 @@ Quality quality_of(const std::string& name, const Part& part) {
           .value = part.number("value"),
           .deviation = part.number("deviation"),
           .against = part.text("against"),
+          .between_real = part.number("between_real"),
           .per_class = part.numbers("per_class")};
 }
 
@@ -177,6 +178,7 @@ Evaluation parse_evaluation(std::string_view text, const std::string& where) {
                     .classifiers = {},
                     .quality = {},
                     .memorisation = std::nullopt,
+                    .validation = std::nullopt,
                     .suite_records = std::nullopt,
                     .suite = {}};
   for (const auto& [name, part] : top.parts("classifiers"))
@@ -188,6 +190,10 @@ Evaluation parse_evaluation(std::string_view text, const std::string& where) {
                                        .low = found->number("low"),
                                        .high = found->number("high"),
                                        .samples = found->count("samples")};
+  if (const auto found = top.part("validation"))
+    result.validation = Validation{.classifier = found->text("classifier"),
+                                   .accuracy = found->number("accuracy"),
+                                   .standard_error = found->number("standard_error")};
   if (const auto suite = top.part("suite")) {
     result.suite_records = suite->count("records");
     result.suite = suite_of(*suite);

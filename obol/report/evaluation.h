@@ -30,7 +30,8 @@ struct Quality {
   std::string name;  // "classifier_fid", "precision"
   std::optional<double> value;
   std::optional<double> deviation;
-  std::string against;  // "test", "train"
+  std::string against;                 // "test", "train"
+  std::optional<double> between_real;  // what it is among real images
   std::vector<double> per_class;
 };
 
@@ -40,6 +41,13 @@ struct Memorisation {
   std::optional<double> low;
   std::optional<double> high;
   std::optional<std::int64_t> samples;
+};
+
+// An accuracy on private images, with noise that the ledger has paid for.
+struct Validation {
+  std::string classifier;
+  std::optional<double> accuracy;
+  std::optional<double> standard_error;
 };
 
 struct SuiteScore {
@@ -57,6 +65,7 @@ struct Evaluation {
   std::vector<Score> classifiers;
   std::vector<Quality> quality;
   std::optional<Memorisation> memorisation;
+  std::optional<Validation> validation;
   std::optional<std::int64_t> suite_records;
   std::vector<SuiteScore> suite;
 };

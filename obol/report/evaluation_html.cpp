@@ -60,31 +60,44 @@ std::string name_of_class(const std::vector<std::string>& names, std::size_t ind
   return index < names.size() ? names[index] : std::to_string(index);
 }
 
+// One column for each kind of accuracy that there is.
 Html accuracy_table(const Evaluation& evaluation) {
-  const auto has = [&](auto member) {
+  const auto known = [&](auto member) {
     return std::any_of(evaluation.classifiers.begin(), evaluation.classifiers.end(),
                        [&](const Score& score) { return (score.*member).has_value(); });
   };
-  const bool has_real = has(&Score::on_real);
-  const bool has_calibrated = has(&Score::calibrated);
-  Table table{.caption = "",
-              .columns = {{"Classifier", Column::kText}, {"On synthetic", Column::kNumber}},
-              .rows = {}};
-  if (has_real) table.columns.emplace_back("On real", Column::kNumber);
-  if (has_calibrated) table.columns.emplace_back("Calibrated", Column::kNumber);
+  const bool has_synthetic = known(&Score::accuracy);
+  const bool has_real = known(&Score::on_real);
+  const bool has_calibrated = known(&Score::calibrated);
+  if (!has_synthetic && !has_real && !has_calibrated) return {};
+  Table table{.caption = "", .columns = {{"Trained on", Column::kText}}, .rows = {}};
+  if (has_synthetic) table.columns.emplace_back("Synthetic", Column::kNumber);
+  if (has_real) table.columns.emplace_back("Real", Column::kNumber);
+  if (has_calibrated) table.columns.emplace_back("Synthetic over real", Column::kNumber);
   for (const Score& score : evaluation.classifiers) {
     auto& row = table.rows.emplace_back();
     row.emplace_back(classifier_name(score.classifier));
-    row.push_back(score.accuracy ? Html(percent(*score.accuracy, score.deviation)) : Html("–"));
+    if (has_synthetic)
+      row.push_back(score.accuracy ? Html(percent(*score.accuracy, score.deviation)) : Html("–"));
     if (has_real) row.push_back(number(score.on_real));
     if (has_calibrated) row.push_back(number(score.calibrated));
   }
   Html html = to_html(table);
-  if (has_real || has_calibrated)
+  if (has_synthetic && (has_real || has_calibrated))
     html += note(
-        "On real: the same classifier trained on real images; calibrated: the accuracy relative to "
-        "that. Both know real images, so that the guarantee does not cover them.");
+        "What classifiers trained on real images reach is not covered by the guarantee where these "
+        "are the private ones.");
   return html;
+}
+
+Html validation_html(const std::optional<Validation>& validation) {
+  if (!validation || !validation->accuracy) return {};
+  std::string text =
+      fmt::format("On the private images themselves, with noise that the ledger has paid for: {}",
+                  percent(*validation->accuracy, validation->standard_error));
+  if (!validation->classifier.empty())
+    text += fmt::format(" ({})", classifier_name(validation->classifier));
+  return prose(text + ".");
 }
 
 // 0 (none) to 9 (all), of the heat map's shades; by the root, so that a few are seen.
@@ -181,7 +194,10 @@ Html quality_table(const std::vector<Quality>& qualities) {
     const Known* known = find_known(kQualities, quality.name);
     table.rows.push_back(
         {Html(quality_name(quality.name)) +
-             (known == nullptr ? Html() : tag("small", known->meaning)),
+             (known == nullptr ? Html() : tag("small", known->meaning)) +
+             (quality.between_real ? tag("small", fmt::format("between real images: {}",
+                                                              figure_text(*quality.between_real)))
+                                   : Html()),
          Html(figure_text(*quality.value) +
               (quality.deviation ? fmt::format(" ± {:.2g}", *quality.deviation) : "")),
          Html(quality.against.empty() ? "–" : quality.against)});
@@ -213,7 +229,7 @@ Html evaluation_sections(const std::optional<Evaluation>& evaluation,
     return section("accuracy", "Is it any good?", prose(kHowTo)) +
            section("quality", "Sample quality", prose(kHowTo));
   Html accuracy = prose(protocol_in_words(*evaluation));
-  if (!evaluation->classifiers.empty()) accuracy += accuracy_table(*evaluation);
+  accuracy += accuracy_table(*evaluation) + validation_html(evaluation->validation);
   const auto found = std::find_if(evaluation->classifiers.begin(), evaluation->classifiers.end(),
                                   [](const Score& score) { return !score.confusion.empty(); });
   const Score* score = main_score(*evaluation);
@@ -235,14 +251,14 @@ Html evaluation_sections(const std::optional<Evaluation>& evaluation,
 
 Html memorisation_section(const std::optional<Evaluation>& evaluation, PrivatePart part) {
   constexpr const char* kTitle = "Memorisation";
+  constexpr const char* kHowTo =
+      "Not measured: `obol evaluate RUN --memorisation` compares the samples with the records that "
+      "were trained on.";
   if (part == PrivatePart::kLeftOut)
     return section("memorisation", kTitle,
                    prose("Left out: it is computed with private records, and this page is made "
                          "without them."));
-  if (!evaluation)
-    return section("memorisation", kTitle,
-                   prose("Not measured; `obol evaluate RUN` compares the samples with the records "
-                         "that were trained on."));
+  if (!evaluation) return section("memorisation", kTitle, prose(kHowTo));
   Html content = tag("h3", "Private: not for release") +
                  prose("Computed with private records, outside the guarantee.");
   const auto& found = evaluation->memorisation;
@@ -257,9 +273,11 @@ Html memorisation_section(const std::optional<Evaluation>& evaluation, PrivatePa
                    "records that were not. Near 1: samples know both alike. Clearly below 1: "
                    "training records come back.");
   } else {
-    content += prose("The ratio of distances was not measured.");
+    content += prose(kHowTo);
   }
-  return section("memorisation", kTitle, warning(content + quality_table(evaluation->quality)));
+  return section(
+      "memorisation", kTitle,
+      warning(content + accuracy_table(*evaluation) + quality_table(evaluation->quality)));
 }
 
 }  // namespace obol::report

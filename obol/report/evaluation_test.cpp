@@ -41,6 +41,8 @@ TEST(Evaluation, ReadsEveryPart) {
   EXPECT_EQ(find_quality(evaluation, "fid")->against, "test");
   EXPECT_EQ(find_quality(evaluation, "inception_score")->deviation, 0.1);
   EXPECT_FALSE(find_quality(evaluation, "odd")->value) << "null is missing";
+  EXPECT_EQ(find_quality(evaluation, "wasserstein_exact")->between_real, 5.8);
+  EXPECT_EQ(evaluation.validation->accuracy, 0.94);
   EXPECT_EQ(evaluation.suite_records, 500);
   ASSERT_EQ(evaluation.suite.size(), 2U);
   EXPECT_EQ(evaluation.suite[0].classifier, "random_forest");

@@ -44,6 +44,7 @@ li{margin:.3rem 0}
 .promise strong{font-size:1.2rem}
 .note{color:var(--soft);font-size:.88rem}
 .warning{border:1.5px solid var(--warn-line);background:var(--warn);color:var(--warn-ink);border-radius:8px;padding:1rem 1.3rem;margin:1.4rem 0}
+.warning p:first-child{margin-top:0}.warning p:last-child{margin-bottom:0}
 .warning h3{margin:0 0 .4rem}
 .warning td,.warning th{border-color:var(--warn-line);color:var(--warn-ink)}
 .warning .note,.warning caption,.warning small{color:var(--warn-ink)}
@@ -55,7 +56,7 @@ li{margin:.3rem 0}
 .tiles span{display:block;color:var(--soft);font-size:.84rem;line-height:1.35;margin-top:.15rem}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:1.6rem;align-items:start}
 figure{margin:1rem 0;min-width:0}
-.two figure{margin:0}
+.two figure{margin:0}.two>div>h3{margin-top:.6rem}
 figcaption{color:var(--soft);font-size:.88rem;margin-top:.5rem}
 svg.o,img{display:block;width:100%;height:auto}
 figure svg.o .p{fill:none}
@@ -71,8 +72,9 @@ table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums
 caption{text-align:left;color:var(--soft);font-size:.88rem;padding-bottom:.5rem}
 small{display:block;color:var(--soft);font-size:.86em;line-height:1.4;max-width:30rem}
 th,td{text-align:left;padding:.45rem 1.4rem .45rem 0;border-bottom:1px solid var(--line);vertical-align:top;font-weight:400}
-thead th{font-weight:600;white-space:nowrap}
-.n{text-align:right}.n,.w{white-space:nowrap}
+thead th{font-weight:600;vertical-align:bottom;line-height:1.3}
+th small{min-width:10.5rem}
+.n{text-align:right}td.n,.w{white-space:nowrap}
 table.heat{font-size:.78rem}
 .heat th,.heat td{padding:.3rem .45rem;text-align:right;border:1px solid var(--paper);white-space:nowrap}
 .heat thead th,.heat tbody th{font-weight:600}
@@ -83,7 +85,7 @@ table.heat{font-size:.78rem}
 .h7{background:var(--h7);color:var(--high)}.h8{background:var(--h8);color:var(--high)}
 .h9{background:var(--h9);color:var(--high)}
 footer{margin-top:3.5rem;padding-top:1.2rem;border-top:1px solid var(--line);color:var(--soft);font-size:.88rem}
-@media(max-width:34rem){html{font-size:16px}main{padding-top:1.6rem}.promise{padding:1rem}}
+@media(max-width:34rem){html{font-size:16px}th,td{padding-right:1rem}.heat th,.heat td{padding:.25rem .2rem}table.heat{font-size:.72rem}main{padding-top:1.6rem}.promise{padding:1rem}}
 @media print{html{font-size:11pt}main{max-width:none;padding:0}h2{break-after:avoid}
 figure,.promise,.warning,.tiles li,tr{break-inside:avoid}.scroll,pre{overflow:visible}pre{white-space:pre-wrap}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}}

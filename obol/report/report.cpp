@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -137,16 +138,15 @@ std::map<std::string, std::vector<std::pair<double, double>>> curves_of(const Ru
   return curves;
 }
 
-Html epsilon_section(const RunFacts& facts) {
+// Of the guarantee, and of the published count where there is one.
+std::optional<Plot> epsilon_plot(const RunFacts& facts,
+                                 const std::vector<std::pair<double, double>>& all) {
   constexpr std::size_t kPoints = 40;  // each of the published count takes some milliseconds
-  auto curves = curves_of(facts);
-  const auto points = thinned(curves["epsilon"], kPoints);
-  if (points.empty())
-    return section("epsilon", "Privacy spent over the steps",
-                   prose("There is no curve: this run noted no epsilon on its way."));
-  Plot plot{.title = "Epsilon over steps",
+  const auto points = thinned(all, kPoints);
+  if (points.empty()) return std::nullopt;
+  Plot plot{.title = "Epsilon",
             .x_label = "steps",
-            .y_label = "epsilon",
+            .y_label = "",
             .lines = {{"guarantee", points}},
             .description = fmt::format("The guarantee reaches epsilon {} at step {:g}.",
                                        rounded_up(points.back().second), points.back().first),
@@ -156,39 +156,35 @@ Html epsilon_section(const RunFacts& facts) {
   if (facts.privacy.epsilon)
     plot.marks.push_back(
         {fmt::format("budget {:g}", *facts.privacy.epsilon), *facts.privacy.epsilon});
-  Html remarks = prose(
-      "What is paid for ahead counts, so that no point is too low. A step that would exceed the "
-      "budget does not run.");
-  if (facts.certificate && facts.certificate->published) {
-    const privacy::PublishedEpsilon& published = *facts.certificate->published;
-    PlotLine line{published.count.holds ? "as published" : "as published, no guarantee", {{0, 0}}};
-    for (const auto& [step, epsilon] : points) {
-      const auto releases = static_cast<std::int64_t>(
-          std::ceil(static_cast<double>(published.releases) * step / points.back().first));
-      line.points.emplace_back(
-          step, privacy::account_as_published(published.count, releases,
-                                              Delta{facts.certificate->guarantee.delta})
-                    .epsilon);
-    }
-    plot.lines.push_back(std::move(line));
-    plot.description += fmt::format(" As published it reaches {:.4g}.", published.epsilon);
-    remarks += prose(privacy::in_words(published, facts.certificate->guarantee.epsilon));
+  if (!facts.certificate || !facts.certificate->published) return plot;
+  const privacy::PublishedEpsilon& published = *facts.certificate->published;
+  const Delta delta{facts.certificate->guarantee.delta};
+  PlotLine line{published.count.holds ? "as published" : "as published, no guarantee", {{0, 0}}};
+  for (const auto& [step, epsilon] : points) {
+    const auto releases = static_cast<std::int64_t>(
+        std::ceil(static_cast<double>(published.releases) * step / points.back().first));
+    line.points.emplace_back(
+        step, privacy::account_as_published(published.count, releases, delta).epsilon);
   }
-  return section(
-      "epsilon", "Privacy spent over the steps",
-      tag("div", {{"class", "two"}}, figure(Html::markup(plot_svg(plot))) + tag("div", remarks)));
+  plot.lines.push_back(std::move(line));
+  plot.description += fmt::format(" As published it reaches {:.4g}.", published.epsilon);
+  return plot;
 }
 
 Html curves_section(const RunFacts& facts) {
   constexpr std::size_t kMostCurves = 12;
   constexpr std::size_t kPoints = 300;
+  auto curves = curves_of(facts);
   Html figures;
+  if (const auto plot = epsilon_plot(facts, curves["epsilon"]))
+    figures += figure(Html::markup(plot_svg(*plot)));
   std::size_t shown = 0;
-  for (const auto& [name, points] : curves_of(facts)) {
+  for (const auto& [name, points] : curves) {
     if (name == "epsilon" || points.size() < 2 || shown == kMostCurves) continue;
     ++shown;
     std::string title = name;
     std::replace(title.begin(), title.end(), '_', ' ');
+    if (title[0] >= 'a' && title[0] <= 'z') title[0] = static_cast<char>(title[0] - 'a' + 'A');
     figures += figure(Html::markup(
         plot_svg({.title = title,
                   .x_label = "steps",
@@ -200,12 +196,13 @@ Html curves_section(const RunFacts& facts) {
                   .width = kPlotWidth,
                   .height = kPlotHeight})));
   }
-  if (shown == 0)
-    return section("curves", "Over the steps", prose("This run noted no other quantities."));
+  if (figures.empty())
+    return section("curves", "Over the steps", prose("This run noted nothing on its way."));
   return section(
       "curves", "Over the steps",
-      prose("Only what passed the privacy barrier, and what is known of generated images "
-            "alone. A loss against private data is neither.") +
+      prose("Epsilon counts what is paid for ahead, so that no point is too low. The rest is what "
+            "passed the privacy barrier, or is known of generated images alone; a loss against "
+            "private data is neither.") +
           tag("div", {{"class", "two"}}, figures));
 }
 
@@ -334,7 +331,7 @@ Report report_html(const Path& run, PrivatePart part) {
     body += warning(prose(
         "Not for release: this page holds figures that were computed with private records, in "
         "a box marked so. `obol report RUN --without-private` leaves them out."));
-  body += tiles(facts) + samples(facts) + epsilon_section(facts) + curves_section(facts);
+  body += tiles(facts) + samples(facts) + curves_section(facts);
   body += evaluation_sections(facts.evaluation, class_names_of(facts));
   body += memorisation_section(facts.private_evaluation, part);
   body += ledger_section(facts) + not_covered_section(facts) + recipe_section(facts) +

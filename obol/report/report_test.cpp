@@ -26,12 +26,13 @@ TEST_F(ReportOfARun, HasItsPartsInOrderTheGuaranteeFirst) {
                            "Had any one record been left out",
                            "95.1%",
                            "id=\"samples\"",
-                           "id=\"epsilon\"",
                            "id=\"curves\"",
-                           "gradient norm",
+                           "<title>Epsilon</title>",
+                           "Gradient norm",
                            "id=\"accuracy\"",
                            "95.1% ± 0.2",
                            "99.1%",
+                           "94.0% ± 0.1",
                            "Confusion matrix",
                            "Accuracy of each class",
                            "random forest",
@@ -39,6 +40,7 @@ TEST_F(ReportOfARun, HasItsPartsInOrderTheGuaranteeFirst) {
                            "id=\"quality\"",
                            "Fréchet",
                            "8.5 ± 0.1",
+                           "between real images: 5.8",
                            "id=\"memorisation\"",
                            "id=\"ledger\"",
                            "id=\"not-covered\"",
@@ -77,9 +79,10 @@ TEST_F(ReportOfARun, ShowsPrivateFiguresInAMarkedBoxOrNotAtAll) {
   const std::size_t box = shown.html.find("Private: not for release");
   ASSERT_NE(box, std::string::npos);
   EXPECT_GT(shown.html.find("Ratio 1.01, between 0.99 and 1.03, from 1,000 samples"), box);
+  EXPECT_GT(shown.html.find("98.7%"), box);
   const Report without = report_html(run.path(), PrivatePart::kLeftOut);
   EXPECT_FALSE(without.is_private);
-  for (const char* part : {"1.01", "Not for release", "not for release", "against train"})
+  for (const char* part : {"1.01", "98.7%", "Not for release", "not for release", ">train<"})
     EXPECT_FALSE(has(without.html, part)) << part;
 }
 

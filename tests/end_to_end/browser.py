@@ -114,6 +114,7 @@ class Page:
 
 class Browser:
     def __enter__(self):
+        self.pages = []
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
             [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -132,6 +133,8 @@ class Browser:
         return self
 
     def __exit__(self, *_):
+        for page in self.pages:
+            page.socket.socket.close()
         self.process.terminate()
         self.process.wait(timeout=30)
         self.folder.cleanup()
@@ -141,6 +144,7 @@ class Browser:
                                          method="PUT")
         with urllib.request.urlopen(request, timeout=60) as answer:
             page = Page(json.load(answer)["webSocketDebuggerUrl"])
+        self.pages.append(page)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
