@@ -61,7 +61,7 @@ figcaption{color:var(--soft);font-size:.88rem;margin-top:.5rem}
 svg.o,img{display:block;width:100%;height:auto}
 figure svg.o .p{fill:none}
 figure svg.o{border:1px solid var(--line);border-radius:8px}
-img{border-radius:4px;image-rendering:pixelated}
+img{border-radius:4px}
 .grid{display:flex;gap:.6rem;align-items:stretch}
 .grid ol{list-style:none;margin:0;padding:0;display:flex;flex-direction:column;justify-content:space-around;font-size:.72rem;line-height:1.1;color:var(--soft);text-align:right;flex:none;max-width:6.5em}
 .grid li{margin:0;flex:1;display:flex;align-items:center;justify-content:flex-end}

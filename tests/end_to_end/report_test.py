@@ -203,6 +203,11 @@ class Pages(Reported):
         self.assertIn("<code>obol evaluate RUN</code>", html)
         self.assertIn("Real test images are left out", html)
         self.assertEqual(html.count("data:image/png"), 1)
+        (run / "certificate.json").unlink()
+        self.succeeds("report", run)
+        html = (run / "report.html").read_text()
+        self.assertIn("No certificate yet", html)
+        self.assertNotIn("Had any one record", html)
 
     def test_files_that_are_something_else(self):
         run = self.make_run("a")
