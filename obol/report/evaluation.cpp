@@ -11,7 +11,7 @@
 namespace obol::report {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{16} << 20;
 constexpr std::size_t kMostClasses = 1000;
@@ -20,26 +20,26 @@ constexpr int kVersion = 1;
 // An object and where it stands, for messages: "evaluation.json: classifiers.cnn".
 class Part {
  public:
-  Part(const json& value, std::string path, const std::string& where)
+  Part(const ordered_json& value, std::string path, const std::string& where)
       : value_(value), path_(std::move(path)), where_(where) {
     if (!value.is_object()) refuse(path_, "an object");
   }
 
   [[nodiscard]] std::optional<double> number(const char* key) const {
-    const json* found = find(key);
+    const ordered_json* found = find(key);
     if (found == nullptr) return std::nullopt;
     if (!found->is_number()) refuse(below(key), "a number");
     return found->get<double>();
   }
 
   [[nodiscard]] std::optional<std::int64_t> count(const char* key) const {
-    const json* found = find(key);
+    const ordered_json* found = find(key);
     if (found == nullptr) return std::nullopt;
     return count_of(*found, below(key));
   }
 
   [[nodiscard]] std::string text(const char* key) const {
-    const json* found = find(key);
+    const ordered_json* found = find(key);
     if (found == nullptr) return "";
     if (!found->is_string()) refuse(below(key), "a text");
     return found->get<std::string>();
@@ -47,7 +47,7 @@ class Part {
 
   [[nodiscard]] std::vector<double> numbers(const char* key) const {
     std::vector<double> result;
-    for (const json& item : list(find(key), below(key))) {
+    for (const ordered_json& item : list(find(key), below(key))) {
       if (!item.is_number() && !item.is_null()) refuse(below(key), "a list of numbers");
       if (item.is_number()) result.push_back(item.get<double>());
     }
@@ -56,7 +56,7 @@ class Part {
 
   [[nodiscard]] std::vector<std::string> texts(const char* key) const {
     std::vector<std::string> result;
-    for (const json& item : list(find(key), below(key))) {
+    for (const ordered_json& item : list(find(key), below(key))) {
       if (!item.is_string()) refuse(below(key), "a list of texts");
       result.push_back(item.get<std::string>());
     }
@@ -65,10 +65,11 @@ class Part {
 
   [[nodiscard]] std::vector<std::vector<std::int64_t>> square(const char* key) const {
     std::vector<std::vector<std::int64_t>> rows;
-    const json& outer = list(find(key), below(key));
-    for (const json& inner : outer) {
+    const ordered_json& outer = list(find(key), below(key));
+    for (const ordered_json& inner : outer) {
       std::vector<std::int64_t>& row = rows.emplace_back();
-      for (const json& item : list(&inner, below(key))) row.push_back(count_of(item, below(key)));
+      for (const ordered_json& item : list(&inner, below(key)))
+        row.push_back(count_of(item, below(key)));
       if (row.size() != outer.size()) refuse(below(key), "as wide as it is high");
     }
     return rows;
@@ -82,9 +83,10 @@ class Part {
     return result;
   }
 
-  [[nodiscard]] std::vector<std::pair<std::string, const json*>> members(const char* key) const {
-    const json* found = find(key);
-    std::vector<std::pair<std::string, const json*>> result;
+  [[nodiscard]] std::vector<std::pair<std::string, const ordered_json*>> members(
+      const char* key) const {
+    const ordered_json* found = find(key);
+    std::vector<std::pair<std::string, const ordered_json*>> result;
     if (found == nullptr) return result;
     if (!found->is_object() || found->size() > kMostClasses) refuse(below(key), "an object");
     for (const auto& [name, value] : found->items()) result.emplace_back(name, &value);
@@ -92,7 +94,7 @@ class Part {
   }
 
   [[nodiscard]] std::optional<Part> part(const char* key) const {
-    const json* found = find(key);
+    const ordered_json* found = find(key);
     if (found == nullptr) return std::nullopt;
     return Part(*found, below(key), where_);
   }
@@ -103,21 +105,21 @@ class Part {
   }
 
  private:
-  [[nodiscard]] const json* find(const char* key) const {
+  [[nodiscard]] const ordered_json* find(const char* key) const {
     const auto found = value_.find(key);
     return found == value_.end() || found->is_null() ? nullptr : &*found;
   }
   [[nodiscard]] std::string below(const char* key) const {
     return path_.empty() ? key : path_ + "." + key;
   }
-  [[nodiscard]] const json& list(const json* found, const std::string& path) const {
-    static const json kNone = json::array();
+  [[nodiscard]] const ordered_json& list(const ordered_json* found, const std::string& path) const {
+    static const ordered_json kNone = ordered_json::array();
     if (found == nullptr) return kNone;
     if (!found->is_array() || found->size() > kMostClasses)
       refuse(path, fmt::format("a list of at most {}", kMostClasses));
     return *found;
   }
-  [[nodiscard]] std::int64_t count_of(const json& value, const std::string& path) const {
+  [[nodiscard]] std::int64_t count_of(const ordered_json& value, const std::string& path) const {
     constexpr std::int64_t kMost = std::int64_t{1} << 50;
     if (!value.is_number_integer() || value.get<double>() < 0 ||
         value.get<double>() > static_cast<double>(kMost))
@@ -125,7 +127,7 @@ class Part {
     return value.get<std::int64_t>();
   }
 
-  const json& value_;
+  const ordered_json& value_;
   std::string path_;
   const std::string& where_;
 };
@@ -162,12 +164,12 @@ std::vector<SuiteScore> suite_of(const Part& suite) {
 }  // namespace
 
 Evaluation parse_evaluation(std::string_view text, const std::string& where) {
-  const json value = json::parse(text, nullptr, false);
-  if (!value.is_object() || value.value("format", json()) != "obol-evaluation")
+  const ordered_json value = ordered_json::parse(text, nullptr, false);
+  if (!value.is_object() || value.value("format", ordered_json()) != "obol-evaluation")
     throw DataError(violation(where, "an evaluation that Obol wrote", "something else"));
-  if (value.value("version", json()) != kVersion)
+  if (value.value("version", ordered_json()) != kVersion)
     throw DataError(violation("the version of an evaluation", fmt::format("{}", kVersion),
-                              value.value("version", json()).dump(), where));
+                              value.value("version", ordered_json()).dump(), where));
   const Part top(value, "", where);
   Evaluation result{.protocol = top.text("protocol"),
                     .synthetic = top.count("synthetic"),

@@ -90,6 +90,12 @@ std::string RunFacts::data_name() const {
   return data::find_known(last) != nullptr ? last : *data.source;
 }
 
+std::vector<std::string> RunFacts::class_names() const {
+  if (evaluation && !evaluation->classes.empty()) return evaluation->classes;
+  const data::KnownDataset* known = data::find_known(data_name());
+  return known == nullptr ? std::vector<std::string>() : known->class_names;
+}
+
 RunFacts read_facts(const Path& run, PrivatePart part) {
   run::RunFolder folder = run::RunFolder::open(run);
   auto recipe = recipe::Recipe::parse(folder.recipe(), (run / "recipe.toml").string());

@@ -49,6 +49,8 @@ struct RunFacts {
   [[nodiscard]] const std::string& title() const { return heading.title ? *heading.title : name; }
   // The known data set that it was trained on ("mnist"), or what the recipe calls its data.
   [[nodiscard]] std::string data_name() const;
+  // As evaluated, or of a known data set; none where neither is there.
+  [[nodiscard]] std::vector<std::string> class_names() const;
 };
 
 // InvalidArgument where it is no run; DataError, VerificationFailed where a file in it is not what

@@ -11,7 +11,6 @@
 #include "obol/base/plot.h"
 #include "obol/base/text.h"
 #include "obol/base/version.h"
-#include "obol/data/catalogue.h"
 #include "obol/report/evaluation_html.h"
 
 namespace obol::report {
@@ -95,7 +94,7 @@ Html header(const RunFacts& facts) {
 Html samples(const RunFacts& facts) {
   const RealSamples real = real_samples(facts);
   std::vector<std::string> names = real.class_names;
-  if (names.empty()) names = class_names_of(facts);
+  if (names.empty()) names = facts.class_names();
   Html pictures;
   Html remarks;
   if (facts.samples)
@@ -317,12 +316,6 @@ Html versions_section(const RunFacts& facts) {
 
 }  // namespace
 
-std::vector<std::string> class_names_of(const RunFacts& facts) {
-  if (facts.evaluation && !facts.evaluation->classes.empty()) return facts.evaluation->classes;
-  const data::KnownDataset* known = data::find_known(facts.data_name());
-  return known == nullptr ? std::vector<std::string>() : known->class_names;
-}
-
 Report report_html(const Path& run, PrivatePart part) {
   const RunFacts facts = read_facts(run, part);
   const bool is_private = facts.private_evaluation.has_value();
@@ -332,7 +325,7 @@ Report report_html(const Path& run, PrivatePart part) {
         "Not for release: this page holds figures that were computed with private records, in "
         "a box marked so. `obol report RUN --without-private` leaves them out."));
   body += tiles(facts) + samples(facts) + curves_section(facts);
-  body += evaluation_sections(facts.evaluation, class_names_of(facts));
+  body += evaluation_sections(facts.evaluation, facts.class_names());
   body += memorisation_section(facts.private_evaluation, part);
   body += ledger_section(facts) + not_covered_section(facts) + recipe_section(facts) +
           versions_section(facts);

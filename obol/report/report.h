@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "obol/base/file.h"
 #include "obol/report/facts.h"
@@ -20,8 +19,5 @@ struct Report {
 // Errors as read_facts. Real test images are left out, with a sentence, where the data are not on
 // this machine.
 Report report_html(const Path& run, PrivatePart part);
-
-// The generated picture of a run beside the row names that are known for it, for compare as well.
-std::vector<std::string> class_names_of(const RunFacts& facts);
 
 }  // namespace obol::report

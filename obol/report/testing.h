@@ -49,7 +49,7 @@ inline std::string some_recipe(std::string_view title = "Shapes",
 class SomeRun {
  public:
   explicit SomeRun(const Path& path, const std::string& recipe = some_recipe(),
-                   privacy::CertificateTerms terms = {.delta = Delta{1e-5}})
+                   const privacy::CertificateTerms& terms = {.delta = Delta{1e-5}})
       : path_(path) {
     const privacy::LedgerHeader header{.neighbours = privacy::Neighbours::kAddRemove,
                                        .records = 60'000,
