@@ -246,8 +246,8 @@ std::string points_svg(const Plot& plot, const Frame& frame) {
         }
     };
     settle(kLineHeight);
-    if (label.y > frame.bottom - kLineHeight / 2) {
-      label.y = std::min(y, frame.bottom - kLineHeight / 2);
+    if (label.y > frame.bottom + 4) {  // the numbers of the axis begin below
+      label.y = y;
       settle(-kLineHeight);
     }
     placed.push_back(label);
