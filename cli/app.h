@@ -17,11 +17,13 @@ using Action = std::function<ExitCode()>;
 void add_account(CLI::App& root, Action& action);
 void add_calibrate(CLI::App& root, Action& action);
 void add_certify(CLI::App& root, Action& action);  // and verify
+void add_compare(CLI::App& root, Action& action);
 void add_completion(CLI::App& root, Action& action);
 void add_data(CLI::App& root, Action& action);
 void add_doctor(CLI::App& root, Action& action);
 void add_evaluate(CLI::App& root, Action& action);
 void add_recipes(CLI::App& root, Action& action);
+void add_report(CLI::App& root, Action& action);
 void add_training(CLI::App& root, Action& action);  // train and sample
 void add_transport(CLI::App& root, Action& action);
 

@@ -63,6 +63,8 @@ ExitCode run(int argc, char** argv) {
   add_recipes(app, action);
   add_training(app, action);
   add_evaluate(app, action);
+  add_report(app, action);
+  add_compare(app, action);
   add_account(app, action);
   add_calibrate(app, action);
   add_certify(app, action);

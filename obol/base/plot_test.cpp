@@ -1,6 +1,9 @@
 #include "obol/base/plot.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -39,6 +42,66 @@ TEST(Plot, KeepsMarkupInNamesFromBecomingMarkup) {
   const std::string svg = plot_svg(
       {.title = "<b> & c", .x_label = "x", .y_label = "y", .lines = {{"a", {{0, 1}, {1, 2}}}}});
   EXPECT_NE(svg.find("&lt;b&gt; &amp; c"), std::string::npos);
+  EXPECT_EQ(escaped_for_xml("<a href=\"x\" b='&'>"),
+            "&lt;a href=&quot;x&quot; b=&#39;&amp;&#39;&gt;");
+}
+
+TEST(Plot, SaysWhatItShowsToThoseWhoCannotSeeIt) {
+  const std::string svg = plot_svg({.title = "t",
+                                    .x_label = "x",
+                                    .y_label = "y",
+                                    .lines = {{"a", {{0, 1}, {1, 2}}}},
+                                    .description = "from 1 to 2"});
+  EXPECT_NE(svg.find("role=\"img\""), std::string::npos);
+  EXPECT_NE(svg.find("<title>t</title>"), std::string::npos);
+  EXPECT_NE(svg.find("<desc>from 1 to 2</desc>"), std::string::npos);
+}
+
+// The heights at which texts that hold `part` stand.
+std::vector<double> heights_of(const std::string& svg, const std::string& part) {
+  std::vector<double> heights;
+  for (std::size_t at = svg.find(part); at != std::string::npos; at = svg.find(part, at + 1)) {
+    const std::size_t y = svg.rfind(" y=\"", at) + 4;
+    heights.push_back(std::stod(svg.substr(y)));
+  }
+  return heights;
+}
+
+TEST(Plot, NamesOfPointsDoNotCoverEachOther) {
+  Plot plot{.title = "t", .x_label = "x", .y_label = "y", .y_scale = PlotScale::kAroundData};
+  for (const double y : {0.8, 0.8, 0.801, 0.802, 0.8, 0.95})
+    plot.points.push_back({.name = "point", .x = 10, .y = y});
+  std::vector<double> heights = heights_of(plot_svg(plot), ">point<");
+  ASSERT_EQ(heights.size(), 6U);
+  std::sort(heights.begin(), heights.end());
+  for (std::size_t i = 1; i < heights.size(); ++i) EXPECT_GE(heights[i] - heights[i - 1], 15) << i;
+  EXPECT_LE(heights.back(), plot.height - 40) << "inside";
+}
+
+TEST(Plot, HasRoundTicksOnALogarithmicScaleAndNoPlaceForZeroOnIt) {
+  Plot plot{.title = "t",
+            .x_label = "x",
+            .y_label = "y",
+            .points = {{"a", 1, 1}, {"b", 844, 2}, {"never", 0, 3}},
+            .x_scale = PlotScale::kLogarithmic};
+  const std::string svg = plot_svg(plot);
+  for (const char* tick : {">1</text>", ">10</text>", ">100</text>", ">1000</text>"})
+    EXPECT_NE(svg.find(tick), std::string::npos) << tick;
+  EXPECT_EQ(svg.find("never"), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  plot.points = {{"a", 10, 1}};  // one alone has room around it
+  EXPECT_EQ(plot_svg(plot).find("nan"), std::string::npos);
+}
+
+TEST(Plot, TellsSymbolsApart) {
+  const auto with = [](PlotSymbol symbol) {
+    return plot_svg(
+        {.title = "t", .x_label = "x", .y_label = "y", .points = {{"a", 1, 1, symbol}}});
+  };
+  EXPECT_NE(with(PlotSymbol::kDisc).find("class=\"s c0 f\""), std::string::npos);
+  EXPECT_NE(with(PlotSymbol::kRing).find("class=\"s c0\""), std::string::npos);
+  EXPECT_NE(with(PlotSymbol::kDiamond).find("class=\"s r f\""), std::string::npos);
+  EXPECT_NE(with(PlotSymbol::kHollowDiamond).find("class=\"s r\""), std::string::npos);
 }
 
 TEST(Plot, LeavesOutWhatIsNotFiniteAndRefusesToDrawNothing) {

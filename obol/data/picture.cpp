@@ -132,9 +132,13 @@ ImageShape decode_shape(const Bytes& bytes, const ReadLimits& limits) {
   return decode(bytes, limits).shape;
 }
 
+std::vector<std::byte> png_bytes(const Picture& picture) {
+  return encode_png(interleaved(picture.pixels, picture.shape), picture.shape);
+}
+
 void write_png(const Picture& picture, const Path& path) {
   AtomicFile file(path);
-  file.write(encode_png(interleaved(picture.pixels, picture.shape), picture.shape));
+  file.write(png_bytes(picture));
   file.commit();
 }
 

@@ -4,6 +4,7 @@
 //   Picture small = resize(centre_crop(photo, 178), {.width = 32, .height = 32});
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@ struct Picture {
 Picture decode(const Bytes& bytes, const ReadLimits& limits = {});
 ImageShape decode_shape(const Bytes& bytes, const ReadLimits& limits = {});
 
+std::vector<std::byte> png_bytes(const Picture& picture);
 void write_png(const Picture& picture, const Path& path);
 
 // `where` names the picture in the message about a side that does not fit.

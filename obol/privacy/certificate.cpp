@@ -164,6 +164,14 @@ PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t 
           .epsilon = releases == 0 ? 0.0 : account({all}, delta, classic).epsilon};
 }
 
+std::string in_words(const Guarantee& guarantee) {
+  return fmt::format(
+      "Had {2}, whatever was released from this run would have been at most e^{0} times as likely, "
+      "or as unlikely, but for a probability of {1:.6g}. The smaller both are, the less anyone can "
+      "learn about a single record.",
+      rounded_up(guarantee.epsilon), guarantee.delta, neighbours_in_words(guarantee));
+}
+
 std::string in_words(const PublishedEpsilon& published, double guarantee) {
   const PublishedCount& count = published.count;
   const std::string start = fmt::format("As published, the count of {} gives epsilon {:.4g}",
@@ -245,11 +253,8 @@ std::string to_markdown(const Certificate& certificate) {
         "with "
         "secure randomness.\n\n",
         ledger.header.randomness);
-  text += fmt::format(
-      "**Epsilon {0} at delta {1:.6g}.** Had {2}, whatever was released from this run would have "
-      "been at most e^{0} times as likely, or as unlikely, but for a probability of {1:.6g}. The "
-      "smaller both are, the less anyone can learn about a single record.\n\n",
-      rounded_up(guarantee.epsilon), guarantee.delta, neighbours_in_words(guarantee));
+  text += fmt::format("**Epsilon {} at delta {:.6g}.** {}\n\n", rounded_up(guarantee.epsilon),
+                      guarantee.delta, in_words(guarantee));
   if (certificate.published) text += in_words(*certificate.published, guarantee.epsilon) + "\n\n";
   text += "| | |\n| --- | --- |\n";
   const auto row = [&](std::string_view name, const std::string& value) {

@@ -64,6 +64,10 @@ Certificate certify(const LedgerRecord& ledger, const CertificateTerms& terms);
 PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t releases,
                                       Delta delta);
 
+// For anyone: "Had any one record been left out, or added, whatever was released from this run
+// would have been at most e^10 times as likely, ...".
+std::string in_words(const Guarantee& guarantee);
+
 // For a review board: what the published number is, and why it is none to rely on.
 std::string in_words(const PublishedEpsilon& published, double guarantee);
 

@@ -8,7 +8,8 @@
 // one has it locked, so that two trainings never share it.
 //
 // Everything in it may be handed over, except for private/: what is there depends on the private
-// data outside any guarantee. Report, certificate and release never read it.
+// data outside any guarantee. Certificate and release never read it, and a report only to show it
+// in a box that is marked so.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,77 @@
+// What a run folder holds, read once for whoever shows it. Nothing is trained or measured anew; the
+// certificate is recomputed from the ledger, so that what is shown is true.
+//
+//   RunFacts facts = read_facts("runs/a", PrivatePart::kLeftOut);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "obol/data/picture.h"
+#include "obol/data/reader.h"
+#include "obol/privacy/certificate.h"
+#include "obol/privacy/plan.h"
+#include "obol/recipe/recipe.h"
+#include "obol/report/evaluation.h"
+#include "obol/report/html.h"
+#include "obol/run/folder.h"
+#include "obol/run/metrics.h"
+
+namespace obol::report {
+
+// Whether numbers from private/ are shown, in a box that says what they are.
+enum class PrivatePart { kShown, kLeftOut };
+
+// A PNG file as it is.
+struct PngFile {
+  std::vector<std::byte> bytes;
+  data::ImageShape shape;
+};
+
+struct RunFacts {
+  run::RunFolder folder;
+  std::string name;  // of the folder
+  recipe::Heading heading;
+  data::RecipeData data;
+  privacy::PrivacyOptions privacy;
+  std::string method;
+  std::optional<privacy::Certificate> certificate;
+  bool has_ledger;
+  std::vector<run::MetricsRow> metrics;
+  std::int64_t samples_step = 0;   // of the last picture
+  std::optional<PngFile> samples;  // a row for each class
+  std::optional<Evaluation> evaluation;
+  std::optional<Evaluation> private_evaluation;
+
+  [[nodiscard]] const std::string& title() const { return heading.title ? *heading.title : name; }
+  // The known data set that it was trained on ("mnist"), or what the recipe calls its data.
+  [[nodiscard]] std::string data_name() const;
+  // As evaluated, or of a known data set; none where neither is there.
+  [[nodiscard]] std::vector<std::string> class_names() const;
+};
+
+// InvalidArgument where it is no run; DataError, VerificationFailed where a file in it is not what
+// it must be.
+RunFacts read_facts(const Path& run, PrivatePart part);
+
+// Real pictures that were never trained on, laid out as the generated ones.
+struct RealSamples {
+  std::optional<data::Picture> picture;
+  std::vector<std::string> class_names;
+  std::string why_none;
+};
+RealSamples real_samples(const RunFacts& facts);
+
+// A grid with the names of its rows beside it.
+Html grid_figure(const PngFile& png, const std::vector<std::string>& names,
+                 std::string_view description, std::string_view caption);
+
+// "95.1%", "95.1% ± 0.2"; "12.3"
+std::string percent(double share);
+std::string percent(double share, std::optional<double> deviation);
+std::string figure_text(double value);
+
+}  // namespace obol::report
