@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "cli/app.h"
 #include "cli/numbers.h"
 #include "cli/tensor_part.h"
+#include "obol/base/console.h"
 
 namespace obol::cli {
 namespace {
@@ -17,33 +19,79 @@ using nlohmann::ordered_json;
 
 struct Arguments {
   EvaluateRequest request;
-  std::optional<std::int64_t> count;
   std::optional<std::int64_t> seeds;
+  std::optional<std::int64_t> suite_records;
   std::optional<std::int64_t> threads;
+  bool without_quality = false;
   bool as_json = false;
 };
 
-ordered_json to_json(const EvaluateAnswer& answer) {
-  ordered_json classifiers = ordered_json::object();
-  for (const ClassifierScore& score : answer.scores)
-    classifiers[score.classifier] = {{"accuracy", score.mean},
-                                     {"standard_deviation", score.deviation},
-                                     {"accuracies", score.accuracies}};
-  return {{"protocol", answer.protocol},
-          {"synthetic", answer.synthetic},
-          {"test", answer.test},
-          {"classifiers", classifiers},
-          {"seconds", answer.seconds}};
+double value_of(const ordered_json& object, const char* key = "value") {
+  return object.at(key).get<double>();
+}
+
+void print_classifiers(const ordered_json& found) {
+  std::cout << fmt::format("trained on {} synthetic images, tested on {} real ones ({} protocol)\n",
+                           found["synthetic"].get<std::int64_t>(),
+                           found["test"].get<std::int64_t>(), found["protocol"].get<std::string>());
+  for (const auto& [name, score] : found["classifiers"].items()) {
+    std::cout << fmt::format("  {:<22}{:.1f}%", name, 100 * value_of(score, "accuracy"));
+    if (score["accuracies"].size() > 1)
+      std::cout << fmt::format(" +- {:.1f}", 100 * value_of(score, "standard_deviation"));
+    std::cout << '\n';
+  }
+  if (!found.contains("suite")) return;
+  std::cout << fmt::format("trained on {} of them, with scikit-learn's defaults\n",
+                           found["suite"]["records"].get<std::int64_t>());
+  for (const auto& [name, accuracy] : found["suite"]["classifiers"].items())
+    std::cout << fmt::format("  {:<22}{:.1f}%\n", name, 100 * accuracy.get<double>());
+}
+
+void print_quality(const ordered_json& quality) {
+  if (quality.empty()) return;
+  std::cout << "the images themselves\n";
+  for (const auto& [name, metric] : quality.items()) {
+    std::cout << fmt::format("  {:<22}{:.4g}", name, value_of(metric));
+    if (metric.contains("deviation"))
+      std::cout << fmt::format(" +- {:.2g}", value_of(metric, "deviation"));
+    if (metric.contains("between_real"))
+      std::cout << fmt::format(" ({:.4g} between real ones)", value_of(metric, "between_real"));
+    else if (metric.contains("against"))
+      std::cout << fmt::format(" against {}", metric["against"].get<std::string>());
+    std::cout << '\n';
+  }
+}
+
+void print_validation(const ordered_json& found) {
+  if (!found.contains("validation")) return;
+  const ordered_json& validation = found["validation"];
+  std::cout << fmt::format(
+      "on the private images, paid for from the budget\n  {:<22}{:.1f}% +- {:.1f}\n",
+      validation["classifier"].get<std::string>(), 100 * value_of(validation, "accuracy"),
+      100 * value_of(validation, "standard_error"));
+}
+
+void print_outside(const ordered_json& outside, const std::string& file) {
+  std::cout << fmt::format("computed with the private images, outside the guarantee ({})\n", file);
+  if (outside.contains("classifiers"))
+    for (const auto& [name, score] : outside["classifiers"].items())
+      std::cout << fmt::format("  {:<22}{:.1f}% trained on real images, of which {:.0f}% is kept\n",
+                               name, 100 * value_of(score, "on_real"),
+                               100 * value_of(score, "calibrated"));
+  if (!outside.contains("memorisation")) return;
+  const ordered_json& found = outside["memorisation"];
+  std::cout << fmt::format("  {:<22}{:.3f} ({:.3f} to {:.3f}; 1: none)\n", "memorisation ratio",
+                           value_of(found, "ratio"), value_of(found, "low"),
+                           value_of(found, "high"));
 }
 
 void print(const EvaluateAnswer& answer) {
-  std::cout << fmt::format("trained on {} synthetic images, tested on {} real ones ({} protocol)\n",
-                           answer.synthetic, answer.test, answer.protocol);
-  for (const ClassifierScore& score : answer.scores) {
-    std::cout << fmt::format("  {:<8}{:.1f}%", score.classifier, 100 * score.mean);
-    if (score.accuracies.size() > 1) std::cout << fmt::format(" +- {:.1f}", 100 * score.deviation);
-    std::cout << '\n';
-  }
+  const ordered_json found = ordered_json::parse(answer.evaluation);
+  print_classifiers(found);
+  print_quality(found["quality"]);
+  print_validation(found);
+  if (!answer.outside.empty())
+    print_outside(ordered_json::parse(answer.outside), answer.outside_file);
 }
 
 ExitCode run(Arguments& arguments) {
@@ -51,33 +99,56 @@ ExitCode run(Arguments& arguments) {
   if (tensors == nullptr)
     throw InvalidArgument("this command needs LibTorch, but this build has none");
   EvaluateRequest& request = arguments.request;
-  request.count = arguments.count.value_or(request.count);
   request.seeds = arguments.seeds.value_or(request.seeds);
+  request.suite_records = arguments.suite_records.value_or(request.suite_records);
   request.threads = arguments.threads.value_or(0);
+  request.quality = !arguments.without_quality;
   const EvaluateAnswer answer = tensors->evaluate(request);
-  if (arguments.as_json)
-    std::cout << to_json(answer).dump(2) << '\n';
-  else
+  if (!arguments.as_json) {
     print(answer);
+    return ExitCode::kOk;
+  }
+  std::cout << answer.evaluation << '\n';
+  if (!answer.outside.empty()) log_info("outside the guarantee: {}", answer.outside_file);
   return ExitCode::kOk;
+}
+
+void add_private_options(CLI::App& command, Arguments& arguments) {
+  EvaluateRequest& request = arguments.request;
+  command.add_flag("--memorisation", request.memorisation,
+                   "are they nearer to the private images than to others? Outside the guarantee");
+  command.add_flag("--real-baseline", request.real_baseline,
+                   "classifiers trained on the private images as well. Outside the guarantee");
+  add_number(
+      command, "--noisy", request.noisy,
+      "accuracy on the private images with noise of so many records, paid for in the ledger");
 }
 
 }  // namespace
 
 void add_evaluate(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
-      "evaluate", "train classifiers on synthetic images, test them on real ones");
+      "evaluate", "train classifiers on synthetic images, test them on real ones, compare both");
   auto arguments = std::make_shared<Arguments>();
   EvaluateRequest& request = arguments->request;
-  command->add_option("run", request.run, "the folder of a run")->required();
+  command->add_option("run", request.subject, "the folder of a run, or labelled images")
+      ->required();
+  command->add_option("--against", request.against,
+                      "real data: its test split, or all of it (the test split of the recipe's)");
   command->add_option("--classifiers", request.classifiers, "logreg, mlp, cnn (all three)")
       ->delimiter(',')
       ->check(CLI::IsMember({"logreg", "mlp", "cnn"}));
   command->add_option("--protocol", request.protocol, "quick (default) or paper")
       ->check(CLI::IsMember({"quick", "paper"}));
-  add_whole(*command, "--count", arguments->count, "synthetic images (60000)");
+  add_whole(*command, "--count", request.count, "synthetic images (60000, or all of a file)");
   add_whole(*command, "--seeds", arguments->seeds, "repetitions: samples and classifiers anew (1)");
-  command->add_option("--test", request.test, "real data, if not the test split of the recipe's");
+  command->add_flag("--no-quality", arguments->without_quality, "classifiers alone");
+  command->add_option("--inception", request.inception, "TorchScript network, for the real FID");
+  command->add_option("--suite", request.suite, "sklearn: thirteen classifiers, by Python")
+      ->check(CLI::IsMember({"sklearn"}));
+  add_whole(*command, "--suite-records", arguments->suite_records, "that they train on (10000)");
+  add_private_options(*command, *arguments);
+  command->add_option("--out", request.out, "write the JSON to this file as well");
   command->add_option("--device", request.device, "cpu (default) or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   add_whole(*command, "--threads", arguments->threads, "of the processor (all)");

@@ -84,31 +84,32 @@ struct SampleRequest {
   std::int64_t threads = 0;
 };
 
-// obol evaluate.
+// obol evaluate. Texts may be empty where optional.
 struct EvaluateRequest {
-  std::string run;
+  std::string subject;  // the folder of a run, or labelled images
+  std::string against;  // empty: the test split of the recipe's data
   std::vector<std::string> classifiers = {"logreg", "mlp", "cnn"};
   std::string protocol = "quick";
-  std::int64_t count = 60000;
+  std::optional<std::int64_t> count;  // 60000 of a run, all of a file
   std::int64_t seeds = 1;
-  std::string test;  // empty: the test split of the recipe's data
+  bool quality = true;
+  std::string inception;
+  std::string suite;
+  std::int64_t suite_records = 10'000;
+  bool memorisation = false;
+  bool real_baseline = false;
+  std::optional<double> noisy;
+  std::string out;
   std::string device = "cpu";
   std::int64_t threads = 0;
 };
 
-struct ClassifierScore {
-  std::string classifier;
-  std::vector<double> accuracies = {};  // of each seed
-  double mean = 0;
-  double deviation = 0;
-};
-
+// JSON, as it was written to evaluation.json. What is outside the guarantee, and its file, are
+// empty where nothing was asked for that is.
 struct EvaluateAnswer {
-  std::string protocol;
-  std::int64_t synthetic = 0;
-  std::int64_t test = 0;
-  std::vector<ClassifierScore> scores = {};
-  double seconds = 0;
+  std::string evaluation;
+  std::string outside;
+  std::string outside_file;
 };
 
 // What the shared object offers. Built together with the program, so the types agree; `version`

@@ -152,13 +152,15 @@ Tensor RecordBarrier::release(const Rows& rows, const Drawn<Sample>& sample) {
       options_.clip_norm * (1 + kRoundingOfSum), sum.value);
 }
 
-HistogramBarrier::HistogramBarrier(Door& door, double noise) : door_(door), noise_(noise) {
+HistogramBarrier::HistogramBarrier(Door& door, double noise, std::string_view purpose)
+    : door_(door), noise_(noise), purpose_(purpose) {
   if (!std::isfinite(noise) || noise <= 0)
-    throw InvalidArgument(violation("histogram_noise", "finite and positive", noise));
+    throw InvalidArgument(
+        violation(fmt::format("the noise of the {}", purpose), "finite and positive", noise));
 }
 
 Tensor HistogramBarrier::release(const Private<Tensor>& counts) {
-  return door_.release(kHistogram, privacy::Gaussian{.noise_multiplier = noise_, .count = 1}, 1,
+  return door_.release(purpose_, privacy::Gaussian{.noise_multiplier = noise_, .count = 1}, 1,
                        counts, Door::Times::kOnce);
 }
 

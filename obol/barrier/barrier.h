@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <torch/torch.h>
 
@@ -21,6 +22,7 @@ namespace obol::barrier {
 
 inline constexpr const char* kTraining = "training";
 inline constexpr const char* kHistogram = "class histogram";
+inline constexpr const char* kValidation = "validation accuracy";
 
 struct BarrierOptions {
   double clip_norm;
@@ -83,16 +85,17 @@ class RecordBarrier {
   double regularization_;
 };
 
-// How many records each class has, once, with noise of standard deviation `noise`: an event
-// Gaussian(noise), since a record is in one class.
+// How many records are of each of some kinds (of each class, say), once, with noise of standard
+// deviation `noise`: an event Gaussian(noise), since a record is of one kind at most.
 class HistogramBarrier {
  public:
-  HistogramBarrier(Door& door, double noise);
+  HistogramBarrier(Door& door, double noise, std::string_view purpose = kHistogram);
   torch::Tensor release(const Private<torch::Tensor>& counts);
 
  private:
   Door& door_;
   double noise_;
+  std::string_view purpose_;
 };
 
 // Rows, or the whole, scaled down to at most `bound` in l2, a little less to allow for rounding.

@@ -2,6 +2,8 @@
 
 #include <csignal>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -49,6 +51,19 @@ TEST(RunQuietly, ThrowsTheOutputAwayAndGivesNoInput) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(status, 0);
+}
+
+TEST(RunReading, GivesEachLineAndTheStatus) {
+  std::vector<std::string> lines;
+  const auto keep = [&](std::string_view line) { lines.emplace_back(line); };
+  EXPECT_EQ(run_reading({"sh", "-c", "echo one; echo; printf two; echo no >&2; exit 3"}, "/", keep),
+            3);
+  EXPECT_EQ(lines, (std::vector<std::string>{"one", "", "two"}));
+  lines.clear();
+  EXPECT_EQ(run_reading({"sh", "-c", "seq 20000"}, "/", keep), 0);
+  ASSERT_EQ(lines.size(), 20000);
+  EXPECT_EQ(lines[12345], "12346");
+  EXPECT_EQ(run_reading({"obol-no-such-program"}, "/", keep), 127);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "obol/evaluate/downstream.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string_view>
@@ -9,7 +10,6 @@
 #include <vector>
 
 #include "obol/base/error.h"
-#include "obol/model/classifier.h"
 
 namespace obol::evaluate {
 namespace {
@@ -49,22 +49,23 @@ void check(const LabelledImages& data, std::string_view name) {
                                     data.labels.min().item<std::int64_t>()));
 }
 
-LabelledImages rows_of(const LabelledImages& data, const Tensor& rows) {
-  return {data.images.index_select(0, rows), data.labels.index_select(0, rows)};
+void check_classes(const LabelledImages& data, std::string_view name, std::int64_t num_classes) {
+  const auto largest = data.labels.max().item<std::int64_t>();
+  if (largest >= num_classes)
+    throw InvalidArgument(violation(fmt::format("the {} labels", name),
+                                    fmt::format("from 0 to {}", num_classes - 1), largest));
+}
+
+data::ImageShape shape_of(const LabelledImages& data) {
+  return {data.images.size(1), data.images.size(2), data.images.size(3)};
+}
+
+LabelledImages on_device(const LabelledImages& data, const torch::Device& device) {
+  return {data.images.to(device), data.labels.to(device)};
 }
 
 double accuracy(model::Classifier& classifier, const LabelledImages& data) {
-  const torch::NoGradGuard no_grad;
-  classifier.eval();
-  Tensor correct = torch::zeros({}, data.labels.options());
-  for (std::int64_t k = 0; k < data.labels.size(0); k += kBatch) {
-    const std::int64_t count = std::min(kBatch, data.labels.size(0) - k);
-    correct += classifier.forward(data.images.narrow(0, k, count))
-                   .argmax(1)
-                   .eq(data.labels.narrow(0, k, count))
-                   .sum();
-  }
-  return correct.item<double>() / static_cast<double>(data.labels.size(0));
+  return predict(classifier, data.images).eq(data.labels).to(torch::kDouble).mean().item<double>();
 }
 
 // One epoch of training.
@@ -131,9 +132,9 @@ void restore(model::Classifier& classifier, const std::vector<Tensor>& weights) 
 }
 
 // Leaves the classifier with the weights that did best on the hold-out.
-void train(model::Classifier& classifier, const LabelledImages& training,
-           const LabelledImages& held_out, const DownstreamOptions& options,
-           const std::function<void(const Progress&)>& report) {
+void train_until_it_rests(model::Classifier& classifier, const LabelledImages& training,
+                          const LabelledImages& held_out, const DownstreamOptions& options,
+                          const EpochReport& report) {
   const Patience patience = patience_of(options.protocol);
   Trainer trainer(classifier, training, options.classifier);
   double best = -1;
@@ -153,6 +154,10 @@ void train(model::Classifier& classifier, const LabelledImages& training,
   restore(classifier, best_weights);
 }
 
+Tensor shuffled(std::int64_t count, std::uint64_t seed) {
+  return torch::randperm(count, at::make_generator<at::CPUGeneratorImpl>(seed), at::kLong);
+}
+
 }  // namespace
 
 LabelledImages to_tensors(const data::Dataset& data) {
@@ -166,34 +171,84 @@ LabelledImages to_tensors(const data::Dataset& data) {
   return {images.view(sizes), torch::tensor(at::ArrayRef<std::int32_t>(data.labels)).to(at::kLong)};
 }
 
-double train_and_test(const LabelledImages& synthetic, const LabelledImages& real,
-                      const DownstreamOptions& options,
-                      const std::function<void(const Progress&)>& report) {
+LabelledImages rows_of(const LabelledImages& data, const Tensor& indices) {
+  return {data.images.index_select(0, indices), data.labels.index_select(0, indices)};
+}
+
+LabelledImages some_of(const LabelledImages& data, std::int64_t count, std::uint64_t seed) {
+  const Tensor order = shuffled(data.labels.size(0), seed).slice(0, 0, count);
+  return rows_of(data, order.to(data.labels.device()));
+}
+
+std::vector<double> TestResult::per_class() const {
+  const Tensor counts = confusion.to(torch::kDouble);
+  const Tensor shares = (counts.diagonal() / counts.sum(1)).contiguous();
+  return {shares.data_ptr<double>(), shares.data_ptr<double>() + shares.numel()};
+}
+
+void train(model::Classifier& classifier, const LabelledImages& data,
+           const DownstreamOptions& options, const EpochReport& report) {
+  const std::int64_t count = data.labels.size(0);
+  if (count < 2)
+    throw InvalidArgument(violation("the number of images to train on", "at least 2", count));
+  classifier.to(options.device);
+  const Tensor order = torch::randperm(count, at::kLong).to(data.labels.device());
+  const std::int64_t held = std::max<std::int64_t>(1, count / kHeldOut);
+  train_until_it_rests(classifier, on_device(rows_of(data, order.slice(0, held)), options.device),
+                       on_device(rows_of(data, order.slice(0, 0, held)), options.device), options,
+                       report);
+}
+
+Tensor predict(model::Classifier& classifier, const Tensor& images) {
+  const torch::NoGradGuard no_grad;
+  const torch::Device device = classifier.parameters().front().device();
+  classifier.eval();
+  std::vector<Tensor> classes;
+  for (const Tensor& part : images.split(kBatch))
+    classes.push_back(classifier.forward(part.to(device)).argmax(1));
+  return torch::cat(classes);
+}
+
+TestResult test(model::Classifier& classifier, const LabelledImages& data,
+                std::int64_t num_classes) {
+  check_classes(data, "real", num_classes);
+  const Tensor predicted = predict(classifier, data.images).cpu();
+  const Tensor cells = data.labels.cpu() * num_classes + predicted;
+  const Tensor confusion =
+      torch::bincount(cells, {}, num_classes * num_classes).view({num_classes, num_classes});
+  return {confusion.trace().item<double>() / static_cast<double>(data.labels.size(0)), confusion};
+}
+
+std::shared_ptr<model::Classifier> train_classifier(const LabelledImages& data,
+                                                    const DownstreamOptions& options,
+                                                    const EpochReport& report) {
+  check(data, "synthetic");
+  const std::int64_t num_classes =
+      options.num_classes > 0 ? options.num_classes : data.labels.max().item<std::int64_t>() + 1;
+  check_classes(data, "synthetic", num_classes);
+  if (data.labels.min().equal(data.labels.max()))
+    throw InvalidArgument(violation("the synthetic labels", "of two classes or more",
+                                    fmt::format("{} alone", data.labels[0].item<std::int64_t>())));
+  torch::manual_seed(options.seed);
+  auto classifier = model::make_classifier(options.classifier, shape_of(data), num_classes);
+  train(*classifier, data, options, report);
+  return classifier;
+}
+
+TestResult train_and_test(const LabelledImages& synthetic, const LabelledImages& real,
+                          const DownstreamOptions& options, const EpochReport& report) {
   check(synthetic, "synthetic");
   check(real, "real");
-  const data::ImageShape shape{synthetic.images.size(1), synthetic.images.size(2),
-                               synthetic.images.size(3)};
   if (real.images.sizes().slice(1) != synthetic.images.sizes().slice(1))
-    throw InvalidArgument(
-        violation("the size of real images", to_string(shape) + " as the synthetic ones",
-                  to_string(data::ImageShape{real.images.size(1), real.images.size(2),
-                                             real.images.size(3)})));
-  const std::int64_t num_synthetic = synthetic.labels.size(0);
-  if (num_synthetic < 2)
-    throw InvalidArgument(violation("the number of synthetic images", "at least 2", num_synthetic));
-  const std::int64_t num_classes = 1 + std::max(synthetic.labels.max().item<std::int64_t>(),
-                                                real.labels.max().item<std::int64_t>());
-  torch::manual_seed(options.seed);
-  auto classifier = model::make_classifier(options.classifier, shape, num_classes);
-  classifier->to(options.device);
-  const auto on_device = [&](const LabelledImages& data) {
-    return LabelledImages{data.images.to(options.device), data.labels.to(options.device)};
-  };
-  const Tensor order = torch::randperm(num_synthetic, at::kLong).to(synthetic.labels.device());
-  const std::int64_t held = std::max<std::int64_t>(1, num_synthetic / kHeldOut);
-  train(*classifier, on_device(rows_of(synthetic, order.slice(0, held))),
-        on_device(rows_of(synthetic, order.slice(0, 0, held))), options, report);
-  return accuracy(*classifier, on_device(real));
+    throw InvalidArgument(violation("the size of real images",
+                                    to_string(shape_of(synthetic)) + " as the synthetic ones",
+                                    to_string(shape_of(real))));
+  DownstreamOptions with_classes = options;
+  if (options.num_classes == 0)
+    with_classes.num_classes = 1 + std::max(synthetic.labels.max().item<std::int64_t>(),
+                                            real.labels.max().item<std::int64_t>());
+  const auto classifier = train_classifier(synthetic, with_classes, report);
+  return test(*classifier, real, with_classes.num_classes);
 }
 
 }  // namespace obol::evaluate

@@ -1,5 +1,6 @@
 #include "obol/evaluate/downstream.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ TEST(TrainAndTest, LearnsWhatCanBeLearned) {
   const LabelledImages synthetic = blobs(3000);
   const LabelledImages real = blobs(300);
   for (const std::string& classifier : kClassifiers)
-    EXPECT_GT(train_and_test(synthetic, real, {.classifier = classifier}), 0.97) << classifier;
+    EXPECT_GT(train_and_test(synthetic, real, {.classifier = classifier}).accuracy, 0.97)
+        << classifier;
 }
 
 TEST(TrainAndTest, FindsNothingInRandomLabels) {
@@ -41,9 +43,10 @@ TEST(TrainAndTest, FindsNothingInRandomLabels) {
   };
   const LabelledImages real = scrambled(blobs(900));
   for (const std::string& classifier : kClassifiers) {
-    EXPECT_NEAR(train_and_test(blobs(600), real, {.classifier = classifier}), 1.0 / 3, 0.07);
-    EXPECT_NEAR(train_and_test(scrambled(blobs(600)), real, {.classifier = classifier}), 1.0 / 3,
+    EXPECT_NEAR(train_and_test(blobs(600), real, {.classifier = classifier}).accuracy, 1.0 / 3,
                 0.07);
+    EXPECT_NEAR(train_and_test(scrambled(blobs(600)), real, {.classifier = classifier}).accuracy,
+                1.0 / 3, 0.07);
   }
 }
 
@@ -54,8 +57,9 @@ TEST(TrainAndTest, RepeatsWithItsSeed) {
   const LabelledImages real = blobs(90);
   std::vector<double> scores[2];
   for (auto& list : scores)
-    train_and_test(synthetic, real, {.classifier = "cnn", .seed = 5},
-                   [&](const Progress& progress) { list.push_back(progress.held_out_accuracy); });
+    train_and_test(
+        synthetic, real, {.classifier = "cnn", .seed = 5},
+        [&](const EpochResult& progress) { list.push_back(progress.held_out_accuracy); });
   EXPECT_EQ(scores[0], scores[1]);
 }
 
@@ -68,7 +72,7 @@ TEST(TrainAndTest, StopsByItsPatience) {
     std::int64_t best_epoch = 0;
     double best = -1;
     train_and_test(synthetic, real, {.classifier = "mlp", .protocol = protocol},
-                   [&](const Progress& progress) {
+                   [&](const EpochResult& progress) {
                      last = progress.epoch;
                      if (progress.held_out_accuracy <= best) return;
                      best = progress.held_out_accuracy;
@@ -94,6 +98,36 @@ TEST(TrainAndTest, RefusesWhatDoesNotFit) {
   refuses({good.images, good.labels - 1}, good);
   refuses({}, good);
   refuses({good.images.slice(0, 0, 0), good.labels.slice(0, 0, 0)}, good);
+  refuses({good.images, torch::ones_like(good.labels)}, good);
+  EXPECT_THROW(train_and_test(good, good, {.classifier = "logreg", .num_classes = 2}),
+               InvalidArgument);
+}
+
+TEST(TrainAndTest, CountsWhatWasTakenForWhat) {
+  torch::manual_seed(0);
+  LabelledImages real = blobs(300);
+  // Every image of class 2 is one of class 0, and so it will be taken for one.
+  real.images.slice(0, 2, 300, 3).copy_(real.images.slice(0, 0, 300, 3));
+  const TestResult result =
+      train_and_test(blobs(3000), real, {.classifier = "logreg", .num_classes = 4});
+  ASSERT_EQ(result.confusion.sizes(), (std::vector<std::int64_t>{4, 4}));
+  EXPECT_EQ(result.confusion.sum().item<std::int64_t>(), 300);
+  EXPECT_GT(result.confusion[2][0].item<std::int64_t>(), 95);
+  EXPECT_NEAR(result.accuracy, 2.0 / 3, 0.02);
+  const std::vector<double> per_class = result.per_class();
+  EXPECT_GT(per_class[0], 0.95);
+  EXPECT_LT(per_class[2], 0.05);
+  EXPECT_TRUE(std::isnan(per_class[3]));
+}
+
+TEST(SomeOf, IsADrawWithoutReplacementThatRepeats) {
+  const Tensor numbers = at::arange(20, at::kLong);
+  const LabelledImages data{numbers.to(at::kFloat).view({20, 1, 1, 1}), numbers};
+  const LabelledImages some = some_of(data, 12, 3);
+  EXPECT_EQ(std::get<0>(at::_unique(some.labels)).size(0), 12);
+  EXPECT_TRUE(some.images.flatten().to(at::kLong).equal(some.labels));
+  EXPECT_TRUE(some_of(data, 12, 3).labels.equal(some.labels));
+  EXPECT_EQ(some_of(data, 100, 3).labels.size(0), 20);
 }
 
 TEST(ToTensors, ScalesBytes) {

@@ -165,7 +165,7 @@ class Training(unittest.TestCase):
         self.assertIn("a label must be from 0 to 2, but is 3", said)
 
         answer = json.loads(obol("evaluate", run, "--classifiers", "logreg,mlp", "--count", 300,
-                                 "--test", self.test, "--json").stdout)
+                                 "--against", self.test, "--json").stdout)
         self.assertEqual(set(answer["classifiers"]), {"logreg", "mlp"})
         self.assertTrue(0 <= answer["classifiers"]["mlp"]["accuracy"] <= 1)
 

@@ -1,0 +1,171 @@
+#include "cli/tensor/subject.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "obol/base/error.h"
+#include "obol/base/random.h"
+#include "obol/base/text.h"
+#include "obol/model/sample.h"
+#include "obol/model/script.h"
+#include "obol/recipe/recipe.h"
+
+namespace obol::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_run(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(Path(path) / "recipe.toml", ignored);
+}
+
+bool is_same_place(const std::string& first, const std::string& second) {
+  std::error_code error;
+  return first == second || fs::equivalent(first, second, error);
+}
+
+bool has_split(const std::string& source, data::ReadOptions options, data::Split split) {
+  options.split = split;
+  try {
+    static_cast<void>(data::describe(source, options));
+    return true;
+  } catch (const DataError&) {  // what is wrong with it, reading will say
+    return false;
+  }
+}
+
+void require_labels(const data::Dataset& data, const char* name, const std::string& where) {
+  if (!data.is_labelled())
+    throw DataError(violation(fmt::format("the {} images", name), "labelled", "not", where));
+  if (data.count() == 0)
+    throw DataError(violation(fmt::format("the {} images", name), "at least one", "none", where));
+}
+
+std::int64_t position(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? -1 : found - names.begin();
+}
+
+// Gives the labels of `data` the numbers of `names`: by the names of its classes, or where those
+// are other names, by the numbers that they are.
+void align_labels(data::Dataset& data, const std::vector<std::string>& names,
+                  const std::string& where) {
+  const auto limit = static_cast<std::int64_t>(names.size());
+  const std::vector<std::int64_t> counts = data::class_counts(data);
+  std::vector<std::int64_t> by_name;
+  std::vector<std::int64_t> by_number;
+  bool named = true;
+  std::string stranger;
+  for (std::size_t k = 0; k < data.class_names.size(); ++k) {
+    const std::string& name = data.class_names[k];
+    by_name.push_back(position(names, name));
+    by_number.push_back(parse_integer(name).value_or(-1));
+    if (counts[k] == 0) continue;
+    named = named && by_name.back() >= 0;
+    if (by_number.back() < 0 || by_number.back() >= limit) stranger = name;
+  }
+  if (!named && !stranger.empty())
+    throw DataError(violation("a class of the synthetic images",
+                              fmt::format("one of the {} real ones ({})", limit, join(names, ", ")),
+                              stranger, where));
+  const std::vector<std::int64_t>& numbers = named ? by_name : by_number;
+  for (std::int32_t& label : data.labels)
+    label = static_cast<std::int32_t>(numbers[static_cast<std::size_t>(label)]);
+  data.class_names = names;
+}
+
+}  // namespace
+
+data::Dataset some_of(const data::Dataset& data, std::int64_t count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(data.count()));
+  std::iota(order.begin(), order.end(), 0);
+  SeededBits bits(1);
+  std::shuffle(order.begin(), order.end(), bits);
+  order.resize(static_cast<std::size_t>(std::min(count, data.count())));
+  return data::select(data, order);
+}
+
+Subject::Subject(const EvaluateRequest& request, const torch::Device& device) {
+  if (request.count && *request.count < 1)
+    throw InvalidArgument(violation("--count", "at least 1", *request.count));
+  if (cli::is_run(request.subject))
+    read_run(request, device);
+  else
+    read_file(request);
+  const data::ImageShape shape = generator_ ? generator_->shape() : samples_.shape;
+  if (shape != real_.shape)
+    throw DataError(violation("the real images", data::to_string(shape) + " as the synthetic ones",
+                              data::to_string(real_.shape)));
+}
+
+void Subject::read_real(const std::string& other) {
+  data::ReadOptions options = described_.options();
+  const std::string source = other.empty() ? described_.source.value_or("") : other;
+  if (source.empty())
+    throw InvalidArgument(violation("--against", "given", "missing, and no recipe names data"));
+  const bool has_test = has_split(source, options, data::Split::kTest);
+  // Without a split the file is what was trained on: private, unless it is another file.
+  if (!has_test && folder_ && described_.source && is_same_place(source, *described_.source))
+    throw DataError(violation("the real images", "a test split, or other data named by --against",
+                              "what the run was trained on", source));
+  options.split = has_test ? data::Split::kTest : data::Split::kTrain;
+  real_ = data::read(source, options);
+  against_ = has_test ? "test" : Path(source).filename().string();
+  require_labels(real_, "real", source);
+}
+
+void Subject::read_run(const EvaluateRequest& request, const torch::Device& device) {
+  folder_ = run::RunFolder::open(request.subject);
+  auto recipe = recipe::Recipe::parse(folder_->recipe(), "recipe.toml");
+  described_ = recipe.read<data::RecipeData>("data");
+  read_real(request.against);
+  if (!fs::exists(folder_->generator()))
+    throw DataError(
+        violation(folder_->path().string(), "a run with a generator", "one that has none yet"));
+  generator_ = model::load_generator(folder_->generator());
+  if (!generator_->is_conditional())
+    throw DataError(violation("the generator", "one of labelled images", "without classes",
+                              folder_->generator().string()));
+  if (generator_->num_classes() > real_.num_classes())
+    throw DataError(violation("the classes of the real images",
+                              fmt::format("the {} of the generator", generator_->num_classes()),
+                              fmt::format("{} others", real_.num_classes())));
+  generator_->to(device);
+  constexpr std::int64_t kCount = 60'000;
+  count_ = request.count.value_or(kCount);
+}
+
+void Subject::read_file(const EvaluateRequest& request) {
+  samples_ = data::read(request.subject);
+  if (request.against.empty())
+    throw InvalidArgument(violation("--against", "given with a file of samples", "missing"));
+  read_real(request.against);
+  require_labels(samples_, "synthetic", request.subject);
+  align_labels(samples_, real_.class_names, request.subject);
+  if (request.count && *request.count < samples_.count())
+    samples_ = some_of(samples_, *request.count);
+}
+
+data::Dataset Subject::synthetic(std::int64_t seed) const {
+  if (!generator_) return samples_;
+  return model::sample(*generator_, {.count = count_, .seed = seed});
+}
+
+const run::RunFolder& Subject::run(const std::string& option) const {
+  if (!folder_)
+    throw InvalidArgument(violation(option, "used with the folder of a run", "given with a file"));
+  return *folder_;
+}
+
+Private<data::Dataset> Subject::training() const {
+  if (!described_.source) throw DataError("the run's recipe must name its data, but does not");
+  return Private<data::Dataset>(data::read(*described_.source, described_.options()));
+}
+
+}  // namespace obol::cli

@@ -1,0 +1,56 @@
+// What `obol evaluate` looks at: images of a run's generator or of a file, and the real images that
+// they are compared with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <torch/torch.h>
+
+#include "cli/tensor_part.h"
+#include "obol/data/dataset.h"
+#include "obol/data/private.h"
+#include "obol/data/reader.h"
+#include "obol/evaluate/downstream.h"
+#include "obol/model/generator.h"
+#include "obol/run/folder.h"
+
+namespace obol::cli {
+
+// `count` of them at random, or all, shuffled; the same every time.
+data::Dataset some_of(const data::Dataset& data, std::int64_t count);
+
+class Subject {
+ public:
+  // DataError or InvalidArgument, in one sentence, where the images cannot be compared.
+  Subject(const EvaluateRequest& request, const torch::Device& device);
+
+  // Of a generator other images for every seed; of a file always the same.
+  [[nodiscard]] data::Dataset synthetic(std::int64_t seed) const;
+  [[nodiscard]] const data::Dataset& real() const noexcept { return real_; }
+  // What the real images are, in words.
+  [[nodiscard]] const std::string& against() const noexcept { return against_; }
+
+  // InvalidArgument, naming the option that asked, where the subject is not a run.
+  [[nodiscard]] const run::RunFolder& run(const std::string& option) const;
+  [[nodiscard]] bool is_run() const noexcept { return folder_.has_value(); }
+  // What the run was trained on.
+  [[nodiscard]] Private<data::Dataset> training() const;
+
+ private:
+  void read_real(const std::string& other);
+  void read_run(const EvaluateRequest& request, const torch::Device& device);
+  void read_file(const EvaluateRequest& request);
+
+  std::optional<run::RunFolder> folder_;
+  data::RecipeData described_;
+  std::shared_ptr<model::Generator> generator_;
+  std::int64_t count_ = 0;
+  data::Dataset samples_;
+  data::Dataset real_;
+  std::string against_;
+};
+
+}  // namespace obol::cli
