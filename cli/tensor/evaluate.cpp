@@ -293,7 +293,8 @@ ordered_json noisy_validation(const Work& work, const LabelledImages& synthetic,
   const Private<data::Dataset> training = work.subject.training();
   privacy::Ledger ledger = privacy::Ledger::open(folder.ledger());
   if (training.facts().declared_size != ledger.record().header.records)
-    throw DataError(violation("the records of the run", ledger.record().header.records,
+    throw DataError(violation("the number of private images",
+                              fmt::format("{} as in the ledger", ledger.record().header.records),
                               training.facts().declared_size));
   const std::string name = work.request.classifiers.back();
   evaluate::DownstreamOptions options = work.options(1);

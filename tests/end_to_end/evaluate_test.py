@@ -52,7 +52,7 @@ NETWORK = """class Network(Module):
   training : bool
   def forward(self: __torch__.Network, x: Tensor) -> Tensor:
     mean = torch.mean(x, [1, 2, 3])
-    return torch.pad(torch.unsqueeze(mean, 1), [0, {zeros}])
+    return torch.constant_pad_nd(torch.unsqueeze(mean, 1), [0, {zeros}], 0)
 """
 
 
@@ -73,7 +73,7 @@ def obol(*arguments, code=0):
 
 def write_network(path, zeros):
     """A TorchScript file, without PyTorch: a module without parameters, and its code."""
-    pickled = (b"\x80\x02c__torch__\nNetwork\nq\x00)\x81}X\x08\x00\x00\x00trainingq\x01\x89sb"
+    pickled = (b"\x80\x02c__torch__\nNetwork\nq\x00)\x81}(X\x08\x00\x00\x00trainingq\x01\x89ub"
                b"q\x02.")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("network/data.pkl", pickled)
@@ -98,7 +98,7 @@ class Evaluation(unittest.TestCase):
         cls.samples = cls.folder / "samples.npz"
         cls.images, cls.labels = bands(random, 240)
         numpy.savez(cls.samples, images=cls.images, labels=cls.labels)
-        cls.run = cls.train("run")
+        cls.trained = cls.train("run")
 
     @classmethod
     def tearDownClass(cls):
@@ -120,8 +120,8 @@ class Evaluation(unittest.TestCase):
         return said
 
     def test_a_run_is_measured_against_its_test_split(self):
-        found = self.evaluate(self.run, "--count", 300, "--classifiers", "logreg,mlp", "--seeds", 2)
-        self.assertEqual(found, json.loads((self.run / "evaluation.json").read_text()))
+        found = self.evaluate(self.trained, "--count", 300, "--classifiers", "logreg,mlp", "--seeds", 2)
+        self.assertEqual(found, json.loads((self.trained / "evaluation.json").read_text()))
         self.assertEqual((found["format"], found["version"]), ("obol-evaluation", 1))
         self.assertEqual((found["synthetic"], found["test"], found["seeds"]), (300, 120, 2))
         self.assertEqual(found["classes"], ["0", "1", "2"])
@@ -141,7 +141,7 @@ class Evaluation(unittest.TestCase):
                                         "wasserstein_entropic"})
         self.assertEqual(quality["classifier_fid"]["against"], "half of test")
         self.assertGreater(quality["classifier_fid"]["value"], 0)
-        self.assertFalse((self.run / "private" / "evaluation.json").exists())
+        self.assertFalse((self.trained / "private" / "evaluation.json").exists())
 
     def test_images_of_a_file_are_measured_against_other_images(self):
         out = self.folder / "out.json"
@@ -241,12 +241,12 @@ class Evaluation(unittest.TestCase):
         self.assertEqual(last["event"]["noise_multiplier"], 10)
         obol("verify", run)
         # Training has used the whole budget of this one.
-        ledger = (self.run / "ledger.jsonl").read_text()
-        said = self.refused(self.run, "--count", 200, "--classifiers", "logreg", "--no-quality",
+        ledger = (self.trained / "ledger.jsonl").read_text()
+        said = self.refused(self.trained, "--count", 200, "--classifiers", "logreg", "--no-quality",
                             "--noisy", 1, code=4)
-        self.assertIn("budget", said)
-        self.assertEqual(ledger, (self.run / "ledger.jsonl").read_text())
-        obol("verify", self.run)
+        self.assertIn("validation accuracy would exceed it", said)
+        self.assertEqual(ledger, (self.trained / "ledger.jsonl").read_text())
+        obol("verify", self.trained)
 
     def test_fid_is_by_the_users_network(self):
         network = write_network(self.folder / "network.pt", 2047)
@@ -316,12 +316,12 @@ class Evaluation(unittest.TestCase):
         # All that the file has was trained on.
         whole = self.folder / "whole.npz"
         numpy.savez(whole, images=self.images, labels=self.labels)
-        recipe = self.run / "recipe.toml"
+        recipe = self.trained / "recipe.toml"
         text = recipe.read_text()
         try:
             recipe.write_text(re.sub(r'source = "[^"]*"', f'source = "{whole}"', text))
-            self.assertIn("what the run was trained on", self.refused(self.run))
-            self.assertIn("what the run was trained on", self.refused(self.run, "--against", whole))
+            self.assertIn("what the run was trained on", self.refused(self.trained))
+            self.assertIn("what the run was trained on", self.refused(self.trained, "--against", whole))
         finally:
             recipe.write_text(text)
 
