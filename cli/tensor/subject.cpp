@@ -109,12 +109,13 @@ void Subject::read_real(const std::string& other) {
   const std::string source = other.empty() ? described_.source.value_or("") : other;
   if (source.empty())
     throw InvalidArgument(violation("--against", "given", "missing, and no recipe names data"));
+  const data::Split trained_on = options.split;
   const bool has_test = has_split(source, options, data::Split::kTest);
-  // Without a split the file is what was trained on: private, unless it is another file.
-  if (!has_test && folder_ && described_.source && is_same_place(source, *described_.source))
+  options.split = has_test ? data::Split::kTest : data::Split::kTrain;
+  if (folder_ && described_.source && is_same_place(source, *described_.source) &&
+      options.split == trained_on)
     throw DataError(violation("the real images", "a test split, or other data named by --against",
                               "what the run was trained on", source));
-  options.split = has_test ? data::Split::kTest : data::Split::kTrain;
   real_ = data::read(source, options);
   against_ = has_test ? "test" : Path(source).filename().string();
   require_labels(real_, "real", source);
