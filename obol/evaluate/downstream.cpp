@@ -16,7 +16,9 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kBatch = 500;
+constexpr std::int64_t kBatch = 500;  // of 50,000 images and more
+constexpr std::int64_t kSmallestBatch = 50;
+constexpr std::int64_t kStepsInAnEpoch = 100;
 // A batch is passed in parts: the tensors of a part stay in memory that malloc reuses, those of a
 // whole batch are handed back to the system and faulted in anew each time.
 constexpr std::int64_t kPart = 100;
@@ -104,8 +106,11 @@ class Trainer {
   }
 
   void pass_by_adam() {
-    const Tensor order = torch::randperm(data_.labels.size(0), data_.labels.options());
-    for (const Tensor& batch : order.split(kBatch)) {
+    const std::int64_t count = data_.labels.size(0);
+    const Tensor order = torch::randperm(count, data_.labels.options());
+    // Few images would else be seen in a handful of steps, and little be learned of them.
+    const auto size = std::clamp(count / kStepsInAnEpoch, kSmallestBatch, kBatch);
+    for (const Tensor& batch : order.split(size)) {
       adam_->zero_grad();
       for (const Tensor& part : batch.split(batch.is_cpu() ? kPart : kBatch))
         add_loss(rows_of(data_, part), batch.size(0));
