@@ -25,7 +25,6 @@ namespace {
 using obol::method::dp_sinkhorn::DpSinkhorn;
 using obol::method::dp_sinkhorn::Options;
 using torch::Tensor;
-namespace model = obol::model;
 
 constexpr std::int64_t kRecords = 60000;
 
