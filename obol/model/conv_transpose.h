@@ -4,8 +4,8 @@
 //   ConvTranspose up({.in = 256, .out = 128, .kernel = 4, .stride = 2, .padding = 1});
 //   torch::Tensor y = up->forward(x);   // [n, 256, 7, 7] -> [n, 128, 14, 14]
 //
-// On a processor the images are kept with their channels last, so that a product of matrices and
-// sums of contiguous rows are all there is. Tensors elsewhere take torch's own operator.
+// On a processor floats go through oneDNN's convolutions, with their channels last. Doubles, and
+// tensors elsewhere, take torch's own operator.
 #pragma once
 
 #include <cstdint>

@@ -22,16 +22,6 @@ inline T rate(const Rectifier<T>& r, const T* x, std::int64_t c) {
 }  // namespace
 
 template <class T>
-OBOL_FOR_EACH_PROCESSOR void add_four(const T* const* four, std::int64_t channels,
-                                      T* __restrict result) {
-  const T* a = four[0];
-  const T* b = four[1];
-  const T* c = four[2];
-  const T* d = four[3];
-  for (std::int64_t k = 0; k < channels; ++k) result[k] += (a[k] + b[k]) + (c[k] + d[k]);
-}
-
-template <class T>
 OBOL_FOR_EACH_PROCESSOR void add_deviations(const T* x, std::int64_t rows, std::int64_t channels,
                                             const T* pivot, T* __restrict first,
                                             T* __restrict second) {
@@ -103,7 +93,6 @@ OBOL_FOR_EACH_PROCESSOR void gradient_of_one(const T* gradient, const std::uint8
   for (std::int64_t k = 0; k < channels; ++k) result[k] = which[k] == row ? gradient[k] : T{0};
 }
 
-template void add_four(const float* const*, std::int64_t, float*);
 template void add_deviations(const float*, std::int64_t, std::int64_t, const float*, float*,
                              float*);
 template void rectify(const Rectifier<float>&, const float*, std::int64_t, float*);
@@ -115,7 +104,6 @@ template void largest_of_four(const float* const*, std::int64_t, float*, std::ui
 template void gradient_of_one(const float*, const std::uint8_t*, std::uint8_t, std::int64_t,
                               float*);
 
-template void add_four(const double* const*, std::int64_t, double*);
 template void add_deviations(const double*, std::int64_t, std::int64_t, const double*, double*,
                              double*);
 template void rectify(const Rectifier<double>&, const double*, std::int64_t, double*);

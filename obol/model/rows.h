@@ -6,10 +6,6 @@
 
 namespace obol::model {
 
-// result [channels] += the four rows.
-template <class T>
-void add_four(const T* const* four, std::int64_t channels, T* __restrict result);
-
 // first += x - pivot and second += (x - pivot)^2 over all rows, per channel.
 template <class T>
 void add_deviations(const T* x, std::int64_t rows, std::int64_t channels, const T* pivot,
