@@ -8,6 +8,8 @@
 #include "obol/base/file.h"
 #include "obol/data/reader.h"
 #include "obol/method/dp_sinkhorn/options.h"
+#include "obol/method/gs_wgan/options.h"
+#include "obol/method/method_name.h"
 #include "obol/model/options.h"
 #include "obol/privacy/plan.h"
 #include "obol/recipe/recipe.h"
@@ -44,8 +46,11 @@ ExitCode show(const ShowArguments& arguments) {
   recipe.read<privacy::PrivacyOptions>("privacy");
   if (recipe.has("method")) {
     recipe.read<model::GeneratorOptions>("generator");
-    recipe.read<method::dp_sinkhorn::MethodOptions>("method");
-    recipe.read<method::dp_sinkhorn::OptimizerOptions>("optimizer");
+    if (method::method_of(recipe) == "gs-wgan")
+      recipe.read<method::gs_wgan::MethodOptions>("method");
+    else
+      recipe.read<method::dp_sinkhorn::MethodOptions>("method");
+    recipe.read<method::OptimizerOptions>("optimizer");
     recipe.read<run::Steps>("run");
   }
   recipe.finish();

@@ -12,6 +12,8 @@
 #include "obol/data/reader.h"
 #include "obol/data/writer.h"
 #include "obol/method/dp_sinkhorn/fit.h"
+#include "obol/method/gs_wgan/fit.h"
+#include "obol/method/method_name.h"
 #include "obol/model/sample.h"
 #include "obol/model/script.h"
 #include "obol/run/folder.h"
@@ -19,10 +21,8 @@
 namespace obol::cli {
 namespace {
 
-namespace dp_sinkhorn = method::dp_sinkhorn;
-
 // Known data that are not here yet are brought.
-data::Dataset read_data(const dp_sinkhorn::Experiment& experiment) {
+data::Dataset read_data(const method::Experiment& experiment) {
   const data::RecipeData& described = experiment.data;
   if (!described.source)
     throw InvalidArgument(
@@ -43,20 +43,27 @@ Path last_picture(const run::RunFolder& folder) {
   return last;
 }
 
+template <class MethodOptions>
+run::Outcome read_and_fit(recipe::Recipe& recipe, const method::FitOptions& options) {
+  const auto experiment = method::read_experiment<MethodOptions>(recipe);
+  return fit(experiment, Private<data::Dataset>(read_data(experiment)), options);
+}
+
 }  // namespace
 
 ExitCode run_train(const TrainRequest& request) {
   const torch::Device device = use_device(request.device, request.threads);
   auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
-  const dp_sinkhorn::Experiment experiment = dp_sinkhorn::read_experiment(recipe);
-  const Private<data::Dataset> data(read_data(experiment));
+  const method::FitOptions options{.folder = request.out,
+                                   .device = device,
+                                   .resume = request.resume,
+                                   .diagnostics = request.unsafe_diagnostics
+                                                      ? run::Diagnostics::kUnsafe
+                                                      : run::Diagnostics::kNone};
   const run::Outcome outcome =
-      dp_sinkhorn::fit(experiment, data,
-                       {.folder = request.out,
-                        .device = device,
-                        .resume = request.resume,
-                        .diagnostics = request.unsafe_diagnostics ? run::Diagnostics::kUnsafe
-                                                                  : run::Diagnostics::kNone});
+      method::method_of(recipe) == "gs-wgan"
+          ? read_and_fit<method::gs_wgan::MethodOptions>(recipe, options)
+          : read_and_fit<method::dp_sinkhorn::MethodOptions>(recipe, options);
   std::cout << run::in_words(outcome) << '\n';
   if (outcome.ending == run::Ending::kInterrupted) return ExitCode::kInterrupted;
   const run::RunFolder folder = run::RunFolder::open(request.out);

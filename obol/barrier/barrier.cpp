@@ -152,6 +152,35 @@ Tensor RecordBarrier::release(const Rows& rows, const Drawn<Sample>& sample) {
       options_.clip_norm * (1 + kRoundingOfSum), sum.value);
 }
 
+ShardBarrier::ShardBarrier(const BarrierOptions& options, Clip clip, std::int64_t rows,
+                           std::int64_t paid)
+    : options_(options), clip_(clip), rows_(rows), paid_(paid) {
+  check(options);
+}
+
+double ShardBarrier::root() const {
+  return clip_ == Clip::kRows ? std::sqrt(static_cast<double>(rows_)) : 1;
+}
+
+privacy::Event ShardBarrier::event() const {
+  return privacy::Gaussian{.noise_multiplier = options_.noise_multiplier / root(), .count = 1};
+}
+
+void ShardBarrier::pay(Door& door, std::int64_t use) {
+  for (; paid_ < use; ++paid_) door.pay(kTraining, event(), Door::Times::kOnce);
+}
+
+Tensor ShardBarrier::release(Door& door, const Private<Tensor>& answer, std::int64_t use) {
+  const auto clipped = answer.map([&](const Tensor& values) {
+    if (values.size(0) != rows_)
+      throw Error(fmt::format("an answer must have {} rows, but has {}", rows_, values.size(0)));
+    return clip_ == Clip::kRows ? clip_rows(values, options_.clip_norm)
+                                : clip_whole(values, options_.clip_norm);
+  });
+  pay(door, use);
+  return door.open(event(), 2 * options_.clip_norm * root(), clipped);
+}
+
 HistogramBarrier::HistogramBarrier(Door& door, double noise, std::string_view purpose)
     : door_(door), noise_(noise), purpose_(purpose) {
   if (!std::isfinite(noise) || noise <= 0)

@@ -3,11 +3,11 @@
 //
 //   RowBarrier     clips each generated row's gradient            DP-Sinkhorn, Algorithm 1
 //   BatchBarrier   clips the gradient of all rows as one          its earlier version
-//   RecordBarrier  clips each private record's contribution       ours: noise shrinks with the
-//   batch
+//   RecordBarrier  clips each private record's contribution       ours: noise shrinks with the batch
+//   ShardBarrier   clips the answer of one of many shards         GS-WGAN, in rows or as one
 //
-// Guarantee of each release: one event SampledGaussian(rate, m) with m as stated below, written to
-// the ledger before anything is opened.
+// Guarantee of each release: one event SampledGaussian(rate, m), of shards Gaussian(m), with m as
+// stated below, written to the ledger before anything is opened.
 #pragma once
 
 #include <cstdint>
@@ -83,6 +83,33 @@ class RecordBarrier {
   Door& door_;
   BarrierOptions options_;
   double regularization_;
+};
+
+// The answer [n, ...] of one of several disjoint shards, clipped row by row or as a whole, with
+// noise of standard deviation 2 clip_norm noise_multiplier; m = noise_multiplier / sqrt(n) or
+// noise_multiplier. All the shard's data may be others and the answer moves by no more than that, so
+// the guarantee covers a whole shard. A record meets the answers of its own shard alone: the ledger
+// has as many events as the shard that answered most often has answers.
+class ShardBarrier {
+ public:
+  enum class Clip { kRows, kWhole };
+  // `paid` answers of every shard are in the ledger already.
+  ShardBarrier(const BarrierOptions& options, Clip clip, std::int64_t rows, std::int64_t paid);
+
+  [[nodiscard]] privacy::Event event() const;
+  // For the answer number `use`, from 1, of a shard; nothing where that was paid before.
+  // BudgetExceeded where the budget does not allow it.
+  void pay(Door& door, std::int64_t use);
+  // Pays where that is still to be done.
+  torch::Tensor release(Door& door, const Private<torch::Tensor>& answer, std::int64_t use);
+
+ private:
+  [[nodiscard]] double root() const;  // how many times clip_norm the clipped answer may be long
+
+  BarrierOptions options_;
+  Clip clip_;
+  std::int64_t rows_;
+  std::int64_t paid_;
 };
 
 // How many records are of each of some kinds (of each class, say), once, with noise of standard

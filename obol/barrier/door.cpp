@@ -49,11 +49,20 @@ void add_noise(RandomBits& bits, std::span<float> values, const privacy::Gaussia
 
 torch::Tensor Door::release(std::string_view purpose, const privacy::Event& event,
                             double sensitivity, const Private<torch::Tensor>& values, Times times) {
-  const double multiplier = multiplier_of(event);
+  pay(purpose, event, times);
+  return open(event, sensitivity, values);
+}
+
+void Door::pay(std::string_view purpose, const privacy::Event& event, Times times) {
   if (times == Times::kOnce)
     guard_.pay_once(purpose, event);
   else
     guard_.pay(purpose, event);
+}
+
+torch::Tensor Door::open(const privacy::Event& event, double sensitivity,
+                         const Private<torch::Tensor>& values) {
+  const double multiplier = multiplier_of(event);
   const torch::Tensor& opened = values.release(Key());
   torch::Tensor noisy = torch::empty(opened.sizes(), torch::kFloat).copy_(opened);
   add_noise(bits_,

@@ -35,13 +35,18 @@ class Door {
   friend class BatchBarrier;
   friend class RecordBarrier;
   friend class HistogramBarrier;
+  friend class ShardBarrier;
 
-  // `values`, of which neighbours differ by at most `sensitivity` in l2, with the noise that one
+  // Pays and opens: `values`, of which neighbours differ by at most `sensitivity` in l2, with the noise that one
   // `event` (SampledGaussian or Gaussian) stands for. BudgetExceeded, and nothing is opened, where
   // the budget does not allow it.
   enum class Times { kMany, kOnce };
   torch::Tensor release(std::string_view purpose, const privacy::Event& event, double sensitivity,
                         const Private<torch::Tensor>& values, Times times = Times::kMany);
+  void pay(std::string_view purpose, const privacy::Event& event, Times times);
+  // What was paid for.
+  torch::Tensor open(const privacy::Event& event, double sensitivity,
+                     const Private<torch::Tensor>& values);
 
   privacy::BudgetGuard& guard_;
   RandomBits& bits_;

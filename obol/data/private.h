@@ -73,6 +73,13 @@ class Private {
     return Private<Result>(std::forward<Function>(function)(value_));
   }
 
+  // ... of two at once.
+  template <class Other, class Function>
+  [[nodiscard]] auto map_with(const Private<Other>& other, Function&& function) const {
+    using Result = std::invoke_result_t<Function, const T&, const Other&>;
+    return Private<Result>(std::forward<Function>(function)(value_, other.value_));
+  }
+
   // Door 3.
   [[nodiscard]] Declassified<T> declassify(std::string reason, DisclosureLog& log) const& {
     if (reason.empty())
@@ -83,6 +90,9 @@ class Private {
   Declassified<T> declassify(std::string, DisclosureLog&) && = delete;  // would dangle
 
  private:
+  template <class>
+  friend class Private;
+
   T value_;
 };
 

@@ -7,6 +7,7 @@
 #include "obol/base/error.h"
 #include "obol/base/text.h"
 #include "obol/privacy/calibrate.h"
+#include "obol/privacy/turns.h"
 
 namespace obol::privacy {
 namespace {
@@ -39,9 +40,10 @@ std::vector<PlannedEvent> planned(const PrivacyOptions& options, double multipli
     result.push_back({"class histogram", Gaussian{*options.histogram_noise, 1}});
   const double joint = joint_multiplier(options, multiplier);
   if (options.shards) {
-    // Shards take turns in a public order: one record meets every shards-th step only.
-    const std::int64_t uses = (steps + *options.shards - 1) / *options.shards;
-    result.push_back({kTraining, Gaussian{joint, uses}});
+    // One record meets the turns of its own shard only, and who has which turn is public.
+    result.push_back(
+        {kTraining,
+         Gaussian{joint, most_uses(options.schedule.value_or("cyclic"), *options.shards, steps)}});
   } else {
     result.push_back(
         {kTraining, SampledGaussian{needed(options.sampling_rate, "sampling_rate"), joint, steps}});
@@ -87,6 +89,8 @@ void PrivacyOptions::describe(recipe::Fields& fields) {
                 "probability of a record to take part in a step (Poisson)");
   fields.integer("shards", shards, recipe::at_least(1),
                  "disjoint parts of the data that take turns, instead of sampling");
+  fields.text("schedule", schedule, {"cyclic", "uniform"},
+              "whose turn it is: each shard in order, or one that is drawn");
   fields.number("noise_multiplier", noise_multiplier, recipe::positive(),
                 "standard deviation of the noise over the sensitivity");
   fields.integer("steps", steps, recipe::at_least(1), "releases of training");
@@ -110,12 +114,14 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
     throw InvalidArgument(
         "privacy.sampling_rate and privacy.shards must not both be given: records are sampled, or "
         "shards take turns");
+  if (options.schedule == "uniform") static_cast<void>(needed(options.steps, "steps"));
   // The answer of a shard is clipped as a whole, and its noise covers its replacement.
   Plan plan{.planned = {},
             .neighbours = options.shards ? Neighbours::kReplaceOne : Neighbours::kAddRemove,
             .delta = Delta{needed(options.delta, "delta")},
             .budget = std::nullopt,
             .published = std::nullopt,
+            .if_amplified = std::nullopt,
             .noise_multiplier = 0,
             .steps = options.steps.value_or(0),
             .releases = 0,
@@ -150,6 +156,9 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
   plan.planned = planned(options, multiplier, plan.steps);
   plan.releases = count_of(plan.planned.back().event);
   plan.published = published_count(options, multiplier);
+  if (options.schedule == "uniform")
+    plan.if_amplified = ShardGaussian{1 / static_cast<double>(needed(options.shards, "shards")),
+                                      joint_multiplier(options, multiplier), plan.steps};
   return plan;
 }
 

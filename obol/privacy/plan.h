@@ -20,6 +20,7 @@ struct PrivacyOptions {
   std::optional<std::string> barrier;
   std::optional<double> sampling_rate;
   std::optional<std::int64_t> shards;
+  std::optional<std::string> schedule;
   std::optional<double> noise_multiplier;
   std::optional<std::int64_t> steps;
   std::optional<std::int64_t> generated_batch;
@@ -42,6 +43,9 @@ struct Plan {
   Delta delta;
   std::optional<Epsilon> budget;
   std::optional<PublishedCount> published;
+  // What shards that are drawn would cost if their being drawn hid who was, which nobody has proved:
+  // a critic remembers.
+  std::optional<Event> if_amplified;
   double noise_multiplier;  // of one output, as in the recipe or calibrated
   std::int64_t steps;
   std::int64_t releases;  // of training that one record meets; what a ledger will have

@@ -1,12 +1,11 @@
 #include "obol/method/dp_sinkhorn/method.h"
 
 #include <cmath>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
-#include "obol/model/sample.h"
+#include "obol/method/state.h"
 #include "obol/model/script.h"
 #include "obol/transport/tensor/loss.h"
 
@@ -15,59 +14,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr const char* kGenerator = "generator";
-constexpr const char* kAverage = "average";
-constexpr const char* kAveraged = "averaged steps";
-constexpr const char* kOptimizer = "optimizer";
 constexpr const char* kClassSizes = "class sizes";
-
-double lowest_of(const model::GeneratorOptions& options) {
-  return options.output == "tanh" ? -1 : 0;
-}
-
-std::int64_t classes_of(const data::Dataset::PublicFacts& facts) {
-  return std::max<std::int64_t>(1, facts.num_classes);
-}
-
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const OptimizerOptions& options,
-                                                        const std::vector<Tensor>& parameters) {
-  if (options.kind == "sgd")
-    return std::make_unique<torch::optim::SGD>(parameters,
-                                               torch::optim::SGDOptions(options.learning_rate)
-                                                   .momentum(options.momentum)
-                                                   .weight_decay(options.weight_decay));
-  return std::make_unique<torch::optim::Adam>(parameters,
-                                              torch::optim::AdamOptions(options.learning_rate)
-                                                  .betas({options.beta1, options.beta2})
-                                                  .weight_decay(options.weight_decay));
-}
-
-void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
-  for (auto& group : optimizer.param_groups()) group.options().set_lr(rate);
-}
-
-template <class T>
-std::string saved(const T& value) {
-  std::ostringstream out;
-  torch::save(value, out);
-  return out.str();
-}
-
-template <class T>
-void restore(const run::Sections& sections, const char* name, T& value) {
-  const auto found = sections.find(name);
-  if (found == sections.end())
-    throw DataError(fmt::format("a checkpoint must have the section \"{}\", but has none", name));
-  std::istringstream in(found->second);
-  try {
-    torch::load(value, in);
-  } catch (const c10::Error& error) {
-    throw DataError(
-        fmt::format("the section \"{}\" of a checkpoint must be readable, but is not "
-                    "({})",
-                    name, error.what_without_backtrace()));
-  }
-}
 
 transport::SinkhornOptions solver_of(const MethodOptions& options) {
   transport::SinkhornOptions solver{.regularization = options.regularization,
@@ -140,14 +87,9 @@ DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& dat
                       .features = features_.are_pixels()
                                       ? std::function<Tensor(const Tensor&)>()
                                       : [this](const Tensor& x) { return features_(x); }}),
-      generator_(model::make_generator(options.generator, shape_, data.facts().num_classes)) {
+      trainee_({options.generator, options.optimizer, options.method.average}, shape_,
+               data.facts().num_classes, surroundings.device) {
   check(options, data.facts());
-  generator_->to(surroundings.device);
-  generator_->train();
-  released_ = model::make_generator(options.generator, shape_, data.facts().num_classes);
-  released_->to(surroundings.device);
-  if (options.method.average > 0) average_.emplace(*generator_, options.method.average);
-  optimizer_ = make_optimizer(options.optimizer, generator_->parameters());
   class_sizes_ = torch::full({classes_}, static_cast<double>(records_count_), torch::kFloat);
 }
 
@@ -164,23 +106,19 @@ Tensor DpSinkhorn::balanced_labels(std::int64_t count) const {
 }
 
 DpSinkhorn::Generated DpSinkhorn::generate(const Tensor& labels) {
-  const Tensor z = generator_->latents(labels.size(0), surroundings_.bits).to(surroundings_.device);
-  return {generator_->forward(z, labels), labels};
+  return {trainee_.generate(labels, surroundings_.bits), labels};
 }
 
 Tensor DpSinkhorn::features_of(const Tensor& images) const { return features_(images.flatten(1)); }
 
 void DpSinkhorn::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
-  const double rate = learning_rate_at(options_.optimizer, step, options_.steps);
-  set_learning_rate(*optimizer_, rate);
+  const double rate = trainee_.begin(step, options_.steps);
   metrics_ = {{"learning_rate", run::Public(rate, run::Origin::kSyntheticOnly)}};
-  optimizer_->zero_grad();
   if (options_.barrier == "record")
     step_record(step);
   else
     step_rows();
-  optimizer_->step();
-  if (average_) average_->update(*generator_);
+  trainee_.finish();
 }
 
 void DpSinkhorn::step_record(std::int64_t step) {
@@ -313,7 +251,7 @@ void DpSinkhorn::step_rows() {
 void DpSinkhorn::backward_by_parameters(const Generated& generated, const Tensor& self,
                                         const barrier::Drawn<Tensor>& gradient) {
   const std::int64_t n = options_.generated_batch;
-  const std::vector<Tensor> parameters = generator_->parameters();
+  const std::vector<Tensor> parameters = trainee_.parameters();
   const auto flat = gradient.map([&](const Tensor& rows) {
     return flat_gradient(generated.images, torch::cat({rows, self.slice(0, n)}), parameters);
   });
@@ -327,64 +265,23 @@ void DpSinkhorn::backward_by_parameters(const Generated& generated, const Tensor
 }
 
 run::Sections DpSinkhorn::save() {
-  run::Sections sections{{kGenerator, saved(generator_)}, {kClassSizes, saved(class_sizes_)}};
-  sections[kOptimizer] = saved(*optimizer_);
-  if (average_) {
-    sections[kAverage] = saved(average_->parameters());
-    sections[kAveraged] = std::to_string(average_->steps());
-  }
+  run::Sections sections{{kClassSizes, saved(class_sizes_)}};
+  trainee_.save(sections);
   return sections;
 }
 
 void DpSinkhorn::load(const run::Sections& sections) {
-  restore(sections, kGenerator, generator_);
   restore(sections, kClassSizes, class_sizes_);
-  restore(sections, kOptimizer, *optimizer_);
-  if (average_) restore_average(sections);
-  generator_->to(surroundings_.device);
+  trainee_.load(sections);
 }
 
 std::vector<run::Metric> DpSinkhorn::metrics() { return metrics_; }
 
-void DpSinkhorn::restore_average(const run::Sections& sections) {
-  std::vector<Tensor> parameters;
-  restore(sections, kAverage, parameters);
-  const std::vector<Tensor>& own = average_->parameters();
-  const torch::NoGradGuard no_grad;
-  bool fits = parameters.size() == own.size() && sections.contains(kAveraged);
-  for (std::size_t k = 0; fits && k < own.size(); ++k)
-    fits = parameters[k].sizes() == own[k].sizes();
-  if (!fits)
-    throw DataError("the averaged weights of a checkpoint must fit the generator, but do not");
-  for (std::size_t k = 0; k < own.size(); ++k) own[k].copy_(parameters[k]);
-  average_->set_steps(std::stoll(sections.at(kAveraged)));
-}
-
 std::shared_ptr<model::Generator> DpSinkhorn::released() {
-  constexpr std::int64_t kForStatistics = 2000;
-  const torch::NoGradGuard no_grad;
-  model::WeightAverage(*generator_, 0).copy_to(*released_);
-  if (average_) {
-    average_->copy_to(*released_);
-    model::recompute_statistics(*released_, kForStatistics, surroundings_.bits);
-  }
-  released_->eval();
-  return released_;
+  return trainee_.released(surroundings_.bits);
 }
 
-std::optional<run::Samples> DpSinkhorn::samples() {
-  constexpr std::int64_t kColumns = 10;
-  const torch::NoGradGuard no_grad;
-  const auto network = released();
-  const Tensor labels = balanced_labels(classes_ * kColumns);
-  const Tensor images = network->forward(
-      network->latents(labels.size(0), surroundings_.bits).to(surroundings_.device), labels);
-  const Tensor bytes = model::to_bytes(images, options_.generator);
-  run::Samples samples{.shape = shape_, .pixels = {}, .columns = kColumns};
-  samples.pixels.assign(bytes.data_ptr<std::uint8_t>(),
-                        bytes.data_ptr<std::uint8_t>() + bytes.numel());
-  return samples;
-}
+std::optional<run::Samples> DpSinkhorn::samples() { return trainee_.samples(surroundings_.bits); }
 
 std::string DpSinkhorn::generator() { return model::script_bytes(*released()); }
 

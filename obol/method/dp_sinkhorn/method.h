@@ -22,7 +22,7 @@
 #include "obol/barrier/records.h"
 #include "obol/method/dp_sinkhorn/features.h"
 #include "obol/method/dp_sinkhorn/options.h"
-#include "obol/model/average.h"
+#include "obol/method/trainee.h"
 #include "obol/model/generator.h"
 #include "obol/privacy/plan.h"
 #include "obol/recipe/place.h"
@@ -66,8 +66,7 @@ class DpSinkhorn final : public run::Method {
   std::optional<run::Samples> samples() override;
   std::string generator() override;
 
-  // The network that is released, as it is now: averaged, with statistics of its own. In evaluation
-  // mode.
+  // The network that is released, as it is now, in evaluation mode.
   std::shared_ptr<model::Generator> released();
 
  private:
@@ -76,7 +75,6 @@ class DpSinkhorn final : public run::Method {
     torch::Tensor labels;  // [count]
   };
 
-  void restore_average(const run::Sections& sections);
   void step_record(std::int64_t step);
   void step_rows();
   Generated generate(const torch::Tensor& labels);
@@ -98,10 +96,7 @@ class DpSinkhorn final : public run::Method {
   std::int64_t records_count_;
   Features features_;
   barrier::PrivateRecords records_;
-  std::shared_ptr<model::Generator> generator_;
-  std::optional<model::WeightAverage> average_;
-  std::shared_ptr<model::Generator> released_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  Trainee trainee_;
   torch::Tensor class_sizes_;  // [classes], as released; public where there is one class
   torch::Tensor last_second_;  // features of the self term's rows, one step ago
   std::vector<run::Metric> metrics_;

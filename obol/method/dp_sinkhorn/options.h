@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "obol/method/optimizer_options.h"
 #include "obol/recipe/fields.h"
 
 namespace obol::method::dp_sinkhorn {
@@ -38,23 +39,7 @@ struct MethodOptions {
   void describe(recipe::Fields& fields);
 };
 
-// The section [optimizer].
-struct OptimizerOptions {
-  std::string kind = "adam";
-  double learning_rate = 1e-4;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double momentum = 0;
-  double weight_decay = 0;
-  std::int64_t warmup = 0;
-  std::string decay = "none";
-  double final_rate = 0.05;
-
-  void describe(recipe::Fields& fields);
-};
-
 // Step `step` of `steps`, from 1.
-double learning_rate_at(const OptimizerOptions& options, std::int64_t step, std::int64_t steps);
 double self_weight_at(const MethodOptions& options, std::int64_t step, std::int64_t steps);
 
 }  // namespace obol::method::dp_sinkhorn

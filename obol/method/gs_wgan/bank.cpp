@@ -1,0 +1,118 @@
+#include "obol/method/gs_wgan/bank.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "obol/base/error.h"
+
+namespace obol::method::gs_wgan {
+namespace {
+
+namespace fs = std::filesystem;
+using torch::Tensor;
+
+[[noreturn]] void fail(const Path& path) {
+  const int error = errno;
+  throw DataError(fmt::format("cannot write {}: {}", path.string(),
+                              std::generic_category().message(error)));
+}
+
+// Not synchronised: what a power cut takes is trained again.
+void write_aside(const Path& path, std::span<const std::byte> bytes) {
+  const Path aside = path.string() + ".partial";
+  const int file = open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) fail(aside);
+  bool is_written = true;
+  while (!bytes.empty() && is_written) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    is_written = count > 0;
+    if (is_written) bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  if (close(file) != 0 || !is_written) fail(aside);
+  if (std::rename(aside.c_str(), path.c_str()) != 0) fail(path);
+}
+
+}  // namespace
+
+CriticBank::CriticBank(BankOptions options) : options_(std::move(options)) {
+  fs::create_directories(options_.folder);
+  fs::permissions(options_.folder, fs::perms::owner_all);
+}
+
+Path CriticBank::file_of(std::int64_t number) const {
+  return options_.folder / fmt::format("{:06}.critic", number);
+}
+
+bool CriticBank::has(std::int64_t number) const {
+  std::error_code error;
+  const auto bytes = fs::file_size(file_of(number), error);
+  return in_memory_.contains(number) ||
+         (!error && bytes == static_cast<std::uintmax_t>(options_.numbers) * sizeof(float));
+}
+
+void CriticBank::write(std::int64_t number, const CriticState& state) const {
+  const Tensor numbers = state.numbers.cpu().contiguous();
+  write_aside(file_of(number),
+              std::as_bytes(std::span(numbers.data_ptr<float>(),
+                                      static_cast<std::size_t>(numbers.numel()))));
+}
+
+void CriticBank::keep(std::int64_t number, const Private<CriticState>& state) {
+  in_memory_.insert_or_assign(number, state);
+  by_use_.remove(number);
+  by_use_.push_front(number);
+  const auto bytes = options_.numbers * static_cast<std::int64_t>(sizeof(float));
+  while (by_use_.size() > 1 &&
+         static_cast<std::int64_t>(by_use_.size()) * bytes > options_.most_bytes) {
+    const std::int64_t last = by_use_.back();
+    const auto found = in_memory_.find(last);
+    static_cast<void>(found->second.map([&](const CriticState& one) {
+      write(last, one);
+      return true;
+    }));
+    in_memory_.erase(found);
+    by_use_.pop_back();
+  }
+}
+
+void CriticBank::put(std::int64_t number, const Private<CriticState>& state) {
+  static_cast<void>(state.map([&](const CriticState& one) {
+    write(number, one);
+    return true;
+  }));
+  keep(number, state);
+}
+
+Private<CriticState> CriticBank::take(std::int64_t number) {
+  const auto found = in_memory_.find(number);
+  if (found != in_memory_.end()) {
+    by_use_.remove(number);
+    by_use_.push_front(number);
+    return found->second;
+  }
+  const FileBytes file(file_of(number));
+  Tensor numbers = torch::empty({options_.numbers});
+  file.read_exactly(0,
+                    std::as_writable_bytes(std::span(numbers.data_ptr<float>(),
+                                                     static_cast<std::size_t>(numbers.numel()))),
+                    "a critic");
+  const Private<CriticState> state(CriticState{numbers.to(options_.device)});
+  keep(number, state);
+  return state;
+}
+
+void CriticBank::flush() {
+  for (const auto& [number, state] : in_memory_)
+    static_cast<void>(state.map([&, number = number](const CriticState& one) {
+      write(number, one);
+      return true;
+    }));
+}
+
+}  // namespace obol::method::gs_wgan

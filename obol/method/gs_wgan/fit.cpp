@@ -1,0 +1,98 @@
+#include "obol/method/gs_wgan/fit.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "obol/base/sha256.h"
+#include "obol/data/fingerprint.h"
+#include "obol/method/place.h"
+
+namespace obol::method::gs_wgan {
+namespace {
+
+Options options_of(const Experiment& experiment, const std::optional<privacy::Plan>& plan) {
+  const privacy::PrivacyOptions& privacy = experiment.privacy;
+  return {.method = experiment.method,
+          .optimizer = experiment.optimizer,
+          .generator = experiment.generator,
+          .barrier = needed(privacy.barrier, "barrier"),
+          .schedule = privacy.schedule.value_or("cyclic"),
+          .shards = needed(privacy.shards, "shards"),
+          .noise_multiplier = plan ? plan->noise_multiplier : 0,
+          .generated_batch = needed(privacy.generated_batch, "generated_batch"),
+          .steps = plan ? plan->steps : needed(privacy.steps, "steps")};
+}
+
+// Answers of every shard that the ledger has.
+std::int64_t paid_in(const privacy::Ledger& ledger) {
+  std::int64_t paid = 0;
+  for (const privacy::Event& event : ledger.spent()) paid += privacy::count_of(event);
+  return paid;
+}
+
+// Everything that decides how a warm-started critic comes out, in a name.
+std::string warm_name(const Options& options, const Private<data::Dataset>& data,
+                      DisclosureLog& log) {
+  constexpr std::string_view kKey = "warm-started critics";  // the folder is as private as the data
+  const MethodOptions& method = options.method;
+  const model::GeneratorOptions& generator = options.generator;
+  const OptimizerOptions& optimizer = options.optimizer;
+  const std::string text = fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}",
+      data::fingerprint(data, std::as_bytes(std::span(kKey)), log), options.shards,
+      options.generated_batch, method.warm_start, method.critic_steps, method.critic_width,
+      method.critic_learning_rate, method.critic_beta1, method.critic_beta2,
+      method.gradient_penalty, method.drift_penalty, method.seed.value_or(-1),
+      generator.architecture, generator.width, generator.latent, generator.embedding,
+      generator.latent_law, generator.activation, generator.output, optimizer.kind,
+      optimizer.learning_rate, optimizer.beta1, optimizer.beta2, optimizer.decay);
+  Sha256 hash;
+  hash.update(text);
+  constexpr std::size_t kDigits = 16;
+  return hash.hex().substr(0, kDigits);
+}
+
+}  // namespace
+
+run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& data,
+                 const FitOptions& options) {
+  const std::optional<privacy::Plan> plan = price_of(experiment);
+  const Options method_options =
+      recipe::located(experiment.places, "privacy", [&] { return options_of(experiment, plan); });
+  check(method_options, data.facts(), experiment.places);
+  const std::optional<std::int64_t> seed = experiment.method.seed;
+  // One answer of every shard is paid at a time: there are few, and what is paid ahead is lost
+  // where a run is killed.
+  return method::fit(
+      experiment,
+      {.plan = plan, .steps = method_options.steps, .seed = seed, .reserve = 1}, data, options,
+      [&](const Setting& setting) -> std::unique_ptr<run::Method> {
+        const Path own = setting.folder.make_private();
+        const std::int64_t entries =
+            setting.ledger == nullptr ? 0 : setting.ledger->head().entries;
+        Surroundings surroundings{
+            .guard = setting.guard,
+            .paid = setting.ledger == nullptr ? 0 : paid_in(*setting.ledger),
+            .disclosures = &setting.disclosures,
+            .bits = setting.bits,
+            .bits_of =
+                [seed, entries](std::int64_t shard) {
+                  constexpr std::int64_t kApart = 1'000'003;
+                  return make_bits(seed ? std::optional(*seed + kApart * (shard + 1)) : seed,
+                                   entries);
+                },
+            .turns = own / "turns.json",
+            .critics = own / "critics",
+            .warm = std::nullopt,
+            .device = setting.device};
+        if (experiment.method.warm_cache)
+          surroundings.warm = Path(*experiment.method.warm_cache) /
+                              warm_name(method_options, data, setting.disclosures);
+        return std::make_unique<GsWgan>(method_options, data, surroundings);
+      });
+}
+
+}  // namespace obol::method::gs_wgan

@@ -1,0 +1,78 @@
+// One who holds data: trains a critic on them and on the images that come from the generator's side,
+// and answers with the critic's opinion of the last of these. What it answers is private; a
+// ShardBarrier lets it out.
+//
+//   Holder holder(critic, {.training = ..., .warm_start = 2000}, shard, bits);
+//   Private<CriticState> state = holder.warm_start(generator_options);
+//   Private<torch::Tensor> answer = holder.answer(state, images, labels);
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include <torch/torch.h>
+
+#include "obol/base/random.h"
+#include "obol/data/dataset.h"
+#include "obol/data/private.h"
+#include "obol/method/gs_wgan/critic.h"
+#include "obol/method/trainee.h"
+
+namespace obol::method::gs_wgan {
+
+// Images that are sent to a holder: one batch for each step of its critic.
+struct Question {
+  torch::Tensor images;  // [steps, n, channels, height, width]
+  torch::Tensor labels;  // [steps, n]
+};
+
+// n of them for each of `steps`, labels drawn by `bits`. The last batch, and it alone, keeps the
+// graph that leads back to the generator: [n, channels, height, width].
+struct Asked {
+  Question question;
+  torch::Tensor last;
+};
+Asked ask(Trainee& trainee, std::int64_t classes, std::int64_t steps, std::int64_t n,
+          RandomBits& bits);
+
+struct WarmStart {
+  std::int64_t steps = 2000;  // of the generator that goes with the critic
+  std::int64_t critic_steps = 5;
+  std::int64_t batch = 32;
+  model::GeneratorOptions generator;
+  OptimizerOptions optimizer;
+};
+
+class Holder {
+ public:
+  // `critic` and `bits` must outlive this. InvalidArgument where there are no records.
+  Holder(const Critic& critic, const CriticTraining& training, const Private<data::Dataset>& shard,
+         const torch::Device& device, double lowest, RandomBits& bits);
+
+  // A critic that has played against a generator of its own. Nothing where `stop` said so.
+  std::optional<Private<CriticState>> warm_start(const WarmStart& how,
+                                                 const std::function<bool()>& stop);
+
+  // Trains the critic, one step on each batch, and gives the gradient of minus its scores of the
+  // last: [n, channels, height, width].
+  Private<torch::Tensor> answer(const Private<CriticState>& state, const Question& question);
+
+ private:
+  struct Records {
+    torch::Tensor images;  // [m, channels, height, width], bytes or floats in [0, 1]
+    torch::Tensor labels;  // [m]
+  };
+  static Records store(const data::Dataset& shard, const torch::Device& device);
+  void train(const Records& records, CriticState& state, const Question& question);
+
+  const Critic& critic_;
+  CriticTraining training_;
+  data::Dataset::PublicFacts facts_;
+  torch::Device device_;
+  double lowest_;
+  RandomBits& bits_;
+  Private<Records> records_;
+};
+
+}  // namespace obol::method::gs_wgan

@@ -1,0 +1,94 @@
+// GS-WGAN: a generator trained against many critics, each of which has seen one shard of the private
+// data (Chen, Orekondy and Fritz 2020, Algorithm 1).
+//
+//   GsWgan method(options, data, {.guard = &guard, .bits = bits, ...});
+//   run::train(method, folder, steps, &payment);
+//
+// Every step gives the turn to one shard: its critic is trained on its records and on generated
+// images, and the gradient of its scores with respect to the last of these images is clipped, has
+// noise, and goes back through the generator. Only that crosses a barrier; critics stay.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "obol/barrier/barrier.h"
+#include "obol/method/gs_wgan/bank.h"
+#include "obol/method/gs_wgan/holder.h"
+#include "obol/method/gs_wgan/options.h"
+#include "obol/method/trainee.h"
+#include "obol/privacy/turns.h"
+#include "obol/recipe/place.h"
+#include "obol/run/loop.h"
+
+namespace obol::method::gs_wgan {
+
+struct Options {
+  MethodOptions method;
+  OptimizerOptions optimizer;
+  model::GeneratorOptions generator;
+  std::string barrier;  // row, batch or none
+  std::string schedule = "cyclic";
+  std::int64_t shards;
+  double noise_multiplier = 0;
+  std::int64_t generated_batch;
+  std::int64_t steps;
+};
+
+// InvalidArgument where the parts do not go together, or not with such data.
+void check(const Options& options, const data::Dataset::PublicFacts& facts,
+           const recipe::Places& places = {});
+
+CriticTraining training_of(const MethodOptions& options);
+WarmStart warm_start_of(const Options& options);
+
+struct Surroundings {
+  privacy::BudgetGuard* guard = nullptr;  // null where the barrier is none
+  std::int64_t paid = 0;                  // answers of every shard that the ledger has already
+  DisclosureLog* disclosures = nullptr;   // where the reason is kept if the barrier is none
+  RandomBits& bits;                       // of the generator's side
+  std::function<std::unique_ptr<RandomBits>(std::int64_t shard)> bits_of;
+  Path turns;                // a file: whose turn it is
+  Path critics;              // a private folder
+  std::optional<Path> warm;  // a private folder with warm-started critics, for other runs too
+  torch::Device device = torch::kCPU;
+};
+
+class GsWgan final : public run::Method {
+ public:
+  GsWgan(const Options& options, const Private<data::Dataset>& data,
+         const Surroundings& surroundings);
+
+  void start() override { warm_start(); }
+  void step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) override;
+  run::Sections save() override;
+  void load(const run::Sections& sections) override;
+  std::vector<run::Metric> metrics() override { return metrics_; }
+  std::optional<run::Samples> samples() override { return trainee_.samples(surroundings_.bits); }
+  std::string generator() override;
+
+ private:
+  // Of the critics that are not there yet; those that are done before an interrupt are kept.
+  void warm_start();
+  torch::Tensor release(const Private<torch::Tensor>& answer, const privacy::Turn& turn);
+
+  Options options_;
+  Surroundings surroundings_;
+  std::int64_t classes_;
+  Trainee trainee_;
+  Critic critic_;
+  std::vector<std::unique_ptr<RandomBits>> bits_;  // of each shard
+  std::vector<Holder> holders_;
+  CriticBank bank_;
+  privacy::Turns turns_;
+  std::optional<barrier::ShardBarrier> barrier_;
+  std::vector<run::Metric> metrics_;
+};
+
+}  // namespace obol::method::gs_wgan

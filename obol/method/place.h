@@ -1,0 +1,41 @@
+// Where a training writes: a run folder and, where something is to be paid for, its ledger.
+//
+//   Place place = take_place({.folder = "runs/a", .recipe = resolved, .neighbours = ...}, data);
+//   std::unique_ptr<RandomBits> bits = make_bits(seed, place.ledger->head().entries);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "obol/base/random.h"
+#include "obol/data/dataset.h"
+#include "obol/data/private.h"
+#include "obol/privacy/ledger.h"
+#include "obol/run/folder.h"
+
+namespace obol::method {
+
+struct PlaceOptions {
+  Path folder;
+  bool resume = false;
+  std::string recipe;  // resolved
+  std::optional<std::int64_t> seed;
+  std::optional<privacy::Neighbours> neighbours;  // none where nothing is private
+};
+
+struct Place {
+  run::RunFolder folder;
+  std::optional<privacy::Ledger> ledger;
+};
+
+// A new folder, or the one that is there to be gone on with: DataError unless its ledger is about
+// this data.
+Place take_place(const PlaceOptions& options, const Private<data::Dataset>& data);
+
+// Secure, or, for experiments, the same again; another stream after each resumption.
+std::unique_ptr<RandomBits> make_bits(const std::optional<std::int64_t>& seed,
+                                      std::int64_t resumed_at);
+
+}  // namespace obol::method

@@ -1,0 +1,75 @@
+// A generator in training: the network, its optimiser, and the average of its weights that is
+// released.
+//
+//   Trainee trainee({.generator = ..., .optimizer = ..., .average = 0.99}, {1, 28, 28}, 10, device);
+//   trainee.begin(step, steps);
+//   trainee.generate(labels, bits).backward(gradient);
+//   trainee.finish();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "obol/base/random.h"
+#include "obol/data/dataset.h"
+#include "obol/method/optimizer_options.h"
+#include "obol/model/average.h"
+#include "obol/model/generator.h"
+#include "obol/run/checkpoint.h"
+#include "obol/run/grid.h"
+
+namespace obol::method {
+
+struct TraineeOptions {
+  model::GeneratorOptions generator;
+  OptimizerOptions optimizer;
+  double average = 0;  // decay of the released moving average of the weights; 0: none
+};
+
+class Trainee {
+ public:
+  Trainee(const TraineeOptions& options, const data::ImageShape& shape, std::int64_t num_classes,
+          const torch::Device& device);
+
+  // Step `step` of `steps`, from 1. Returns the learning rate.
+  double begin(std::int64_t step, std::int64_t steps);
+  // After the gradients of the parameters are there.
+  void finish();
+
+  // One image for each label, differentiable: [n, channels, height, width].
+  torch::Tensor generate(const torch::Tensor& labels, RandomBits& bits);
+  [[nodiscard]] std::vector<torch::Tensor> parameters() const { return generator_->parameters(); }
+  [[nodiscard]] const torch::Device& device() const noexcept { return device_; }
+
+  void save(run::Sections& sections);
+  void load(const run::Sections& sections);
+
+  // The network that is released, as it is now: averaged, with statistics of its own. In evaluation
+  // mode.
+  std::shared_ptr<model::Generator> released(RandomBits& bits);
+  // Ten of each class, class by class.
+  run::Samples samples(RandomBits& bits);
+
+ private:
+  void restore_average(const run::Sections& sections);
+
+  TraineeOptions options_;
+  torch::Device device_;
+  std::shared_ptr<model::Generator> generator_;
+  std::optional<model::WeightAverage> average_;
+  std::shared_ptr<model::Generator> released_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+};
+
+// What a pixel of a record counts: -1 or 0 for black, 1 for white.
+double lowest_of(const model::GeneratorOptions& options);
+
+// Unlabelled data are of one class.
+std::int64_t classes_of(const data::Dataset::PublicFacts& facts);
+
+}  // namespace obol::method

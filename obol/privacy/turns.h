@@ -1,0 +1,58 @@
+// Whose turn it is: shards in a public order, each as often as the others, or drawn at random.
+//
+//   Turns turns({.schedule = "cyclic", .shards = 1000}, folder / "turns.json");
+//   Turn turn = turns.next();      // {.shard = 17, .use = 3}: its third turn
+//
+// A turn that was given is never given again, whatever ends the process: turns are reserved on disk
+// in blocks, and a run that was killed goes on behind the block. So the uses that are counted for a
+// shard are never fewer than its answers.
+//
+// The order is public, and so is a draw: nothing that is counted relies on its being secret.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "obol/base/file.h"
+
+namespace obol::privacy {
+
+// "cyclic": in order, round after round; "uniform": drawn, by a public generator of random numbers.
+std::int64_t shard_at(const std::string& schedule, std::int64_t shards, std::int64_t turn);
+// Of the shard that has most of the first `turns` turns.
+std::int64_t most_uses(const std::string& schedule, std::int64_t shards, std::int64_t turns);
+
+struct TurnsOptions {
+  std::string schedule = "cyclic";
+  std::int64_t shards = 1;
+  std::int64_t block = 100;  // turns that a killed run may lose
+};
+
+struct Turn {
+  std::int64_t shard;
+  std::int64_t use;  // of this shard, from 1
+};
+
+class Turns {
+ public:
+  // Goes on where `file` says. DataError where it is of other options.
+  Turns(const TurnsOptions& options, Path file);
+
+  // On disk when it returns.
+  Turn next();
+  // At a clean stop, or with a checkpoint: what is reserved and was not given can be given later.
+  void settle();
+  [[nodiscard]] std::int64_t given() const noexcept { return given_; }
+
+ private:
+  void write(std::int64_t reserved);
+
+  TurnsOptions options_;
+  Path file_;
+  std::int64_t given_ = 0;
+  std::int64_t reserved_ = 0;
+  std::vector<std::int64_t> uses_;
+};
+
+}  // namespace obol::privacy
