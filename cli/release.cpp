@@ -1,9 +1,11 @@
 // obol release: what of a run may be handed over, in one folder
 #include "obol/report/release.h"
 
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "cli/app.h"
 #include "cli/numbers.h"

@@ -1,6 +1,9 @@
 #include "obol/base/signature.h"
 
+#include <cstddef>
 #include <cstdint>
+
+#include <fmt/format.h>
 
 #include "obol/base/error.h"
 

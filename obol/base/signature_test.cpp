@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace obol {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -113,8 +115,8 @@ std::string data_card(const CardFacts& facts) {
       std::find(facts.files.begin(), facts.files.end(), "signer.pem") != facts.files.end();
   std::string text = fmt::format("# {}\n\n", one_line(facts.run.title()));
   if (facts.run.heading.summary)
-    text += fmt::format("{}\n\n", one_line(*facts.run.heading.summary));
-  text += "Synthetic images, and the generator that drew them. None is a private record.\n\n";
+    text += fmt::format("From the recipe: {}\n\n", one_line(*facts.run.heading.summary));
+  text += "Synthetic images, and the generator that drew them. No record was copied here.\n\n";
   text += what_it_is(facts) + "\n## Privacy\n\n" + privacy_part(*facts.run.certificate);
   text +=
       "\n## What it is for\n\n"

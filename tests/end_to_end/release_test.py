@@ -28,6 +28,7 @@ sampling_rate = 0.2
 steps = 4
 epsilon = 10
 delta = 1e-5
+histogram_noise = 5
 generated_batch = 9
 
 [generator]
@@ -35,6 +36,8 @@ width = 4
 latent = 2
 
 [method]
+clip_norm = 7
+regularization = 4
 second_batch = 9
 
 [run]
@@ -104,15 +107,13 @@ class Release(unittest.TestCase):
         key = (private / "fingerprint.key").read_bytes()
         secrets |= {"the key": key, "the key in digits": key.hex().encode()}
         found = json.loads((private / "evaluation.json").read_text())
-        for member, value in (("ratio", found["memorisation"]["ratio"]),
-                              ("on_real", found["classifiers"]["logreg"]["calibrated"])):
-            secrets[member] = repr(value).encode()
+        secrets["a private figure"] = repr(found["memorisation"]["ratio"]).encode()
         for index in (0, 1, 150, 299):
             secrets[f"record {index}"] = self.images[index].tobytes()[:28]
         # They are where they belong, so that looking for them can find them.
         kept = b"".join(part for path in [*self.run_folder.rglob("*"), *self.folder.glob("vault*/*")]
                         if path.is_file() for _, part in contents(path))
-        for secret in ("vault-quetzal", "ward-okapi", "the key", "ratio", "on_real", "record 299"):
+        for secret in ("vault-quetzal", "ward-okapi", "the key", "a private figure", "record 299"):
             self.assertIn(secrets[secret], kept, secret)
         looked_at = 0
         for path in self.release.iterdir():
