@@ -205,7 +205,7 @@ class Release(unittest.TestCase):
 
     def test_killed_it_leaves_nothing_to_be_taken_for_a_release(self):
         out = self.folder / "killed" / "release"
-        process = subprocess.Popen([OBOL, "release", str(self.run_folder), "--out", str(out), "--count", "2000000"],
+        process = subprocess.Popen([OBOL, "release", str(self.run_folder), "--out", str(out), "--count", "500000"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not list(out.parent.glob(".release.partial-*/report.html")):
