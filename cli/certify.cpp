@@ -1,7 +1,8 @@
-// obol certify | verify: certificates from ledgers, and against them
+// obol certify | verify: certificates from ledgers, and against them; releases against their sums
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "obol/base/console.h"
 #include "obol/base/text.h"
 #include "obol/privacy/certificate.h"
+#include "obol/report/release.h"
 
 namespace obol::cli {
 namespace {
@@ -43,8 +45,41 @@ ExitCode run_certify(const CertifyArguments& arguments) {
   return ExitCode::kOk;
 }
 
-ExitCode run_verify(const std::string& run) {
-  const Certificate certificate = verify_certificate(run);
+struct VerifyArguments {
+  std::string folder;
+  std::string key;
+};
+
+const char* in_words(report::Signer signer) {
+  switch (signer) {
+    case report::Signer::kGivenKey:
+      return "signed by the key that was given";
+    case report::Signer::kKeyInside:
+      return "signed by the key inside, so that nothing has changed since; not by whom: --key pins "
+             "the signer's public key";
+    default:
+      return "not signed: sums show damage, not who made it";
+  }
+}
+
+// A release's sums and signature first, where it is one.
+Certificate verified(const VerifyArguments& arguments) {
+  if (!report::is_release(arguments.folder)) {
+    if (!arguments.key.empty())
+      throw InvalidArgument(violation("--key", "given with a release", "given with something else",
+                                      arguments.folder));
+    return verify_certificate(arguments.folder);
+  }
+  std::optional<Path> key;
+  if (!arguments.key.empty()) key = arguments.key;
+  report::ReleaseCheck found = report::verify_release(arguments.folder, key);
+  std::cout << fmt::format("verified: {} files by their SHA-256 sums\n{}\n", found.files,
+                           in_words(found.signer));
+  return std::move(found.certificate);
+}
+
+ExitCode run_verify(const VerifyArguments& arguments) {
+  const Certificate certificate = verified(arguments);
   std::cout << fmt::format("verified: epsilon {} at delta {:g} ({}), from {} ledger entries\n",
                            rounded_up(certificate.guarantee.epsilon), certificate.guarantee.delta,
                            name_of(certificate.guarantee.neighbours),
@@ -66,10 +101,12 @@ void add_certify(CLI::App& root, Action& action) {
   certify->callback(
       [&action, arguments] { action = [arguments] { return run_certify(*arguments); }; });
 
-  CLI::App* verify = root.add_subcommand("verify", "recompute a run's certificate from its ledger");
-  auto run = std::make_shared<std::string>();
-  verify->add_option("run", *run, "the folder of a run")->required();
-  verify->callback([&action, run] { action = [run] { return run_verify(*run); }; });
+  CLI::App* verify = root.add_subcommand(
+      "verify", "recompute the certificate of a run or release; check a release's sums");
+  auto checked = std::make_shared<VerifyArguments>();
+  verify->add_option("folder", checked->folder, "of a run, or of a release")->required();
+  verify->add_option("--key", checked->key, "the public key that must have signed the release");
+  verify->callback([&action, checked] { action = [checked] { return run_verify(*checked); }; });
 }
 
 }  // namespace obol::cli

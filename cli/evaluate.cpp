@@ -95,15 +95,13 @@ void print(const EvaluateAnswer& answer) {
 }
 
 ExitCode run(Arguments& arguments) {
-  const TensorPart* tensors = tensor_part();
-  if (tensors == nullptr)
-    throw InvalidArgument("this command needs LibTorch, but this build has none");
+  const TensorPart& tensors = needed_tensor_part();
   EvaluateRequest& request = arguments.request;
   request.seeds = arguments.seeds.value_or(request.seeds);
   request.suite_records = arguments.suite_records.value_or(request.suite_records);
   request.threads = arguments.threads.value_or(0);
   request.quality = !arguments.without_quality;
-  const EvaluateAnswer answer = tensors->evaluate(request);
+  const EvaluateAnswer answer = tensors.evaluate(request);
   if (!arguments.as_json) {
     print(answer);
     return ExitCode::kOk;

@@ -65,6 +65,7 @@ ExitCode run(int argc, char** argv) {
   add_evaluate(app, action);
   add_report(app, action);
   add_compare(app, action);
+  add_release(app, action);
   add_account(app, action);
   add_calibrate(app, action);
   add_certify(app, action);

@@ -128,5 +128,7 @@ inline constexpr const char* kTensorPartSymbol = "obol_tensor_part";
 
 // Null where the program was built without LibTorch. Loads it on the first call.
 const TensorPart* tensor_part();
+// InvalidArgument instead of null.
+const TensorPart& needed_tensor_part();
 
 }  // namespace obol::cli

@@ -15,13 +15,6 @@
 namespace obol::cli {
 namespace {
 
-const TensorPart& tensors() {
-  const TensorPart* part = tensor_part();
-  if (part == nullptr)
-    throw InvalidArgument("this command needs LibTorch, but this build has none");
-  return *part;
-}
-
 void add_device_options(CLI::App& command, std::string& device,
                         std::optional<std::int64_t>& threads) {
   command.add_option("--device", device, "cpu (default) or cuda")
@@ -54,7 +47,7 @@ void add_train(CLI::App& root, Action& action) {
       arguments->request.recipe = recipe::find(arguments->recipe);
       arguments->request.out = arguments->out;
       arguments->request.threads = arguments->threads.value_or(0);
-      return tensors().train(arguments->request);
+      return needed_tensor_part().train(arguments->request);
     };
   });
 }
@@ -85,7 +78,7 @@ void add_sample(CLI::App& root, Action& action) {
       if (!data::format_of_path(given.out))
         throw InvalidArgument(
             violation("--out", "x.npz, 'folder/*.png' or 'folder/*-ubyte'", given.out));
-      tensors().sample(given);
+      needed_tensor_part().sample(given);
       std::cout << given.out << '\n';
       return ExitCode::kOk;
     };

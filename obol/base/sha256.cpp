@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -81,6 +82,17 @@ std::string Sha256::hex() {
   std::string text;
   for (const std::byte b : digest()) text += fmt::format("{:02x}", std::to_integer<int>(b));
   return text;
+}
+
+std::string sha256_of(const Bytes& bytes) {
+  std::vector<std::byte> chunk(std::size_t{1} << 20);
+  Sha256 hash;
+  std::uint64_t at = 0;
+  while (const std::size_t count = bytes.read_at(at, chunk)) {
+    hash.update(std::span(chunk).first(count));
+    at += count;
+  }
+  return hash.hex();
 }
 
 HmacSha256::HmacSha256(std::span<const std::byte> key) {

@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "obol/base/file.h"
+
 namespace obol {
 
 class Sha256 {
@@ -30,6 +32,9 @@ class Sha256 {
   std::array<std::byte, 64> block_{};
   std::uint64_t length_ = 0;
 };
+
+// Of a whole file, as sha256sum prints it.
+std::string sha256_of(const Bytes& bytes);
 
 // HMAC-SHA-256 (RFC 2104): a hash that says nothing to whoever lacks the key.
 class HmacSha256 {

@@ -19,18 +19,6 @@ constexpr std::int64_t kSide = 299;
 constexpr std::int64_t kWidth = 2048;
 constexpr std::int64_t kBatch = 50;
 
-std::string hash_of(const Path& path) {
-  const FileBytes file(path);
-  std::vector<std::byte> chunk(std::size_t{1} << 20);
-  Sha256 hash;
-  for (std::uint64_t at = 0; at < file.size();) {
-    const std::size_t count = file.read_at(at, chunk);
-    hash.update(std::span(chunk).first(count));
-    at += count;
-  }
-  return hash.hex();
-}
-
 Tensor as_it_expects(const Tensor& images) {
   namespace functional = torch::nn::functional;
   const Tensor large =
@@ -46,7 +34,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 }  // namespace
 
 Inception::Inception(const Path& path, const torch::Device& device)
-    : path_(path.string()), device_(device), hash_(hash_of(path)) {
+    : path_(path.string()), device_(device), hash_(sha256_of(FileBytes(path))) {
   try {
     module_ = std::make_unique<torch::jit::Module>(torch::jit::load(path_, device));
   } catch (const std::exception& error) {  // c10::Error, and others that do not derive from it

@@ -41,6 +41,20 @@ std::optional<std::int64_t> last_sample(const run::RunFolder& folder) {
   return last;
 }
 
+// A resolved recipe has one key in a line. Whatever else it may look like is refused.
+std::string without_source(const std::string& recipe, const std::string& where) {
+  std::vector<std::string> lines = split(recipe, '\n');
+  bool is_data = false;
+  for (std::string& line : lines) {
+    if (line.starts_with('[')) is_data = line == "[data]";
+    if (is_data && line.starts_with("source = ")) line = "# where the private data are: left out";
+  }
+  std::string text = join(lines, "\n");
+  if (recipe::Recipe::parse(text, where).read<data::RecipeData>("data").source)
+    throw DataError(violation("data.source", "on a line of its own below [data]", "not", where));
+  return text;
+}
+
 PngFile read_png(const Path& path) {
   constexpr std::uint64_t kLargest = std::uint64_t{1} << 20;  // a page stays below 3 MB
   const FileBytes file(path);
@@ -84,6 +98,13 @@ data::Picture grid_of(const data::Dataset& test) {
 
 }  // namespace
 
+bool RunFacts::has_public_data() const {
+  // A folder that is there goes before the data set of the same name.
+  std::error_code ignored;
+  return data.source && data::find_known(*data.source) != nullptr &&
+         !fs::exists(*data.source, ignored);
+}
+
 std::string RunFacts::data_name() const {
   if (!data.source) return "";
   const std::string last = to_lower(Path(*data.source).filename().string());
@@ -98,13 +119,16 @@ std::vector<std::string> RunFacts::class_names() const {
 
 RunFacts read_facts(const Path& run, PrivatePart part) {
   run::RunFolder folder = run::RunFolder::open(run);
-  auto recipe = recipe::Recipe::parse(folder.recipe(), (run / "recipe.toml").string());
+  const std::string where = (run / "recipe.toml").string();
+  auto recipe = recipe::Recipe::parse(folder.recipe(), where);
   const bool has_certificate = fs::exists(run / privacy::kCertificateName);
   RunFacts facts{.folder = folder,
+                 .part = part,
                  .name = name_of(run),
                  .heading = recipe.read<recipe::Heading>(""),
                  .data = recipe.read<data::RecipeData>("data"),
                  .privacy = recipe.read<privacy::PrivacyOptions>("privacy"),
+                 .recipe = folder.recipe(),
                  .method = recipe.read<MethodName>("method").name.value_or(""),
                  .certificate = std::nullopt,
                  .has_ledger = fs::exists(folder.ledger()),
@@ -112,6 +136,8 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
                  .samples = std::nullopt,
                  .evaluation = read_evaluation(run / "evaluation.json"),
                  .private_evaluation = std::nullopt};
+  if (part == PrivatePart::kLeftOut && !facts.has_public_data())
+    facts.recipe = without_source(facts.recipe, where);
   if (has_certificate) facts.certificate = privacy::verify_certificate(run);
   if (fs::exists(folder.metrics())) facts.metrics = run::read_metrics(folder.metrics());
   if (const auto step = last_sample(folder)) {
@@ -125,6 +151,8 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
 
 RealSamples real_samples(const RunFacts& facts) {
   if (!facts.data.source) return {.why_none = "the recipe does not name its data"};
+  if (facts.part == PrivatePart::kLeftOut && !facts.has_public_data())
+    return {.why_none = "they may be as private as the others"};
   try {
     data::ReadOptions options = facts.data.options();
     options.split = data::Split::kTest;

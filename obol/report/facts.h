@@ -22,7 +22,9 @@
 
 namespace obol::report {
 
-// Whether numbers from private/ are shown, in a box that says what they are.
+// Whether numbers from private/ are shown, in a box that says what they are; and whether a page
+// says where the private data are, and shows records of their test split. What the catalogue has is
+// public, its records and its name.
 enum class PrivatePart { kShown, kLeftOut };
 
 // A PNG file as it is.
@@ -33,10 +35,12 @@ struct PngFile {
 
 struct RunFacts {
   run::RunFolder folder;
+  PrivatePart part;
   std::string name;  // of the folder
   recipe::Heading heading;
   data::RecipeData data;
   privacy::PrivacyOptions privacy;
+  std::string recipe;  // its text; without where the data are, where that is left out
   std::string method;
   std::optional<privacy::Certificate> certificate;
   bool has_ledger;
@@ -47,6 +51,8 @@ struct RunFacts {
   std::optional<Evaluation> private_evaluation;
 
   [[nodiscard]] const std::string& title() const { return heading.title ? *heading.title : name; }
+  // The catalogue has it.
+  [[nodiscard]] bool has_public_data() const;
   // The known data set that it was trained on ("mnist"), or what the recipe calls its data.
   [[nodiscard]] std::string data_name() const;
   // As evaluated, or of a known data set; none where neither is there.

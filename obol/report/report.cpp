@@ -286,10 +286,11 @@ Html not_covered_section(const RunFacts& facts) {
 }
 
 Html recipe_section(const RunFacts& facts) {
-  return section("recipe", "Recipe",
-                 prose("Every value in force; `obol train recipe.toml --out RUN` trains the same "
-                       "again.") +
-                     tag("pre", {{"tabindex", "0"}}, tag("code", facts.folder.recipe())));
+  return section(
+      "recipe", "Recipe",
+      prose("Every value in force; `obol train recipe.toml --out RUN`, on the same data, "
+            "trains the same again.") +
+          tag("pre", {{"tabindex", "0"}}, tag("code", facts.recipe)));
 }
 
 Html versions_section(const RunFacts& facts) {

@@ -86,6 +86,15 @@ TEST_F(ReportOfARun, ShowsPrivateFiguresInAMarkedBoxOrNotAtAll) {
     EXPECT_FALSE(has(without.html, part)) << part;
 }
 
+TEST_F(ReportOfARun, TellsWhereThePrivateDataAreOnlyWhereItMay) {
+  const SomeRun run(path(), some_recipe("Shapes", "/vault/ward-7.npz"));
+  EXPECT_TRUE(has(report_html(run.path(), PrivatePart::kShown).html, "/vault/ward-7.npz"));
+  const std::string without = report_html(run.path(), PrivatePart::kLeftOut).html;
+  EXPECT_FALSE(has(without, "ward-7"));
+  EXPECT_TRUE(has(without, "# where the private data are: left out"));
+  EXPECT_TRUE(has(without, "they may be as private as the others"));
+}
+
 TEST_F(ReportOfARun, KeepsHostileTextFromBecomingMarkup) {
   const std::string attack = "</title></pre><script>alert(1)</script><img src=x onerror='a()'>";
   const SomeRun run(path(), some_recipe(attack, attack));
