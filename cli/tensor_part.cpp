@@ -47,4 +47,11 @@ const TensorPart* tensor_part() {
 #endif
 }
 
+const TensorPart& needed_tensor_part() {
+  const TensorPart* part = tensor_part();
+  if (part == nullptr)
+    throw InvalidArgument("this command needs LibTorch, but this build has none");
+  return *part;
+}
+
 }  // namespace obol::cli

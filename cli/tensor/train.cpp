@@ -1,9 +1,7 @@
 #include "cli/tensor/train.h"
 
 #include <filesystem>
-#include <iostream>
 
-#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include "cli/tensor/device.h"
@@ -35,35 +33,19 @@ data::Dataset read_data(const dp_sinkhorn::Experiment& experiment) {
   return data::read(*described.source, described.options());
 }
 
-Path last_picture(const run::RunFolder& folder) {
-  Path last;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.samples(), none))
-    last = std::max(last, entry.path());
-  return last;
-}
-
 }  // namespace
 
-ExitCode run_train(const TrainRequest& request) {
+run::Outcome run_train(const TrainRequest& request) {
   const torch::Device device = use_device(request.device, request.threads);
   auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
   const dp_sinkhorn::Experiment experiment = dp_sinkhorn::read_experiment(recipe);
   const Private<data::Dataset> data(read_data(experiment));
-  const run::Outcome outcome =
-      dp_sinkhorn::fit(experiment, data,
-                       {.folder = request.out,
-                        .device = device,
-                        .resume = request.resume,
-                        .diagnostics = request.unsafe_diagnostics ? run::Diagnostics::kUnsafe
-                                                                  : run::Diagnostics::kNone});
-  std::cout << run::in_words(outcome) << '\n';
-  if (outcome.ending == run::Ending::kInterrupted) return ExitCode::kInterrupted;
-  const run::RunFolder folder = run::RunFolder::open(request.out);
-  const Path picture = last_picture(folder);
-  if (!picture.empty()) std::cout << fmt::format("samples   {}\n", picture.string());
-  std::cout << fmt::format("generator {}\n", folder.generator().string());
-  return ExitCode::kOk;
+  return dp_sinkhorn::fit(experiment, data,
+                          {.folder = request.out,
+                           .device = device,
+                           .resume = request.resume,
+                           .diagnostics = request.unsafe_diagnostics ? run::Diagnostics::kUnsafe
+                                                                     : run::Diagnostics::kNone});
 }
 
 void run_sample(const SampleRequest& request) {

@@ -111,21 +111,6 @@ Place old_place(const Experiment& experiment, const Private<data::Dataset>& data
 
 }  // namespace
 
-Experiment read_experiment(recipe::Recipe& recipe) {
-  Experiment experiment;
-  static_cast<void>(recipe.read<recipe::Heading>(""));
-  experiment.data = recipe.read<data::RecipeData>("data");
-  experiment.privacy = recipe.read<privacy::PrivacyOptions>("privacy");
-  experiment.generator = recipe.read<model::GeneratorOptions>("generator");
-  experiment.method = recipe.read<MethodOptions>("method");
-  experiment.optimizer = recipe.read<OptimizerOptions>("optimizer");
-  experiment.steps = recipe.read<run::Steps>("run");
-  recipe.finish();
-  experiment.resolved = recipe.resolved();
-  experiment.places = [recipe](const std::string& key) { return recipe.where(key); };
-  return experiment;
-}
-
 run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& data,
                  const FitOptions& options) {
   std::optional<privacy::Plan> plan;
