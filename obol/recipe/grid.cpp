@@ -71,8 +71,8 @@ Grid::Grid(const std::vector<std::string>& texts) {
     GridKey key = parse_key(text);
     for (const GridKey& other : keys_)
       if (other.key == key.key)
-        throw InvalidArgument(violation("a key of --grid", "given once",
-                                        fmt::format("given twice: {}", key.key)));
+        throw InvalidArgument(
+            violation("a key of --grid", "given once", fmt::format("given twice: {}", key.key)));
     count *= key.values.size();
     if (count > kMostPoints)
       throw InvalidArgument(

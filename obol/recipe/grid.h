@@ -2,7 +2,8 @@
 //
 //   const Grid grid({"method.self_weight=0.5,1", "privacy.epsilon=1,10"});
 //   for (const GridPoint& point : grid.points())
-//     Recipe::load(path, point.overrides);    // {"method.self_weight=0.5", "privacy.epsilon=1"}, ...
+//     Recipe::load(path, point.overrides);    // {"method.self_weight=0.5", "privacy.epsilon=1"},
+//     ...
 //   grid.points()[0].name                     // "self_weight=0.5,epsilon=1": of a folder, too
 #pragma once
 
@@ -13,7 +14,7 @@
 namespace obol::recipe {
 
 struct GridKey {
-  std::string key;    // "method.self_weight"
+  std::string key;         // "method.self_weight"
   std::string short_name;  // "self_weight", unless another key of the grid ends in the same
   std::vector<std::string> values;
 

@@ -19,10 +19,10 @@ TEST(Grid, HasEveryCombinationWithTheLastKeyChangingFastest) {
   const Grid grid({"method.self_weight=0.5, 1", "privacy.epsilon = 1,10,1e2"});
   std::vector<std::string> names;
   for (const GridPoint& point : grid.points()) names.push_back(point.name);
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "self_weight=0.5,epsilon=1", "self_weight=0.5,epsilon=10",
-                       "self_weight=0.5,epsilon=1e2", "self_weight=1,epsilon=1",
-                       "self_weight=1,epsilon=10", "self_weight=1,epsilon=1e2"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"self_weight=0.5,epsilon=1", "self_weight=0.5,epsilon=10",
+                                      "self_weight=0.5,epsilon=1e2", "self_weight=1,epsilon=1",
+                                      "self_weight=1,epsilon=10", "self_weight=1,epsilon=1e2"}));
   EXPECT_EQ(grid.points()[4].overrides,
             (std::vector<std::string>{"method.self_weight=1", "privacy.epsilon=10"}));
   EXPECT_EQ(grid.points()[4].values, (std::vector<std::string>{"1", "10"}));
