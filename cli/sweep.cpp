@@ -228,7 +228,11 @@ ExitCode Sweeper::run() {
 ExitCode Sweeper::finish(bool was_interrupted) {
   write_sweep(sweep_, out_);
   std::cout << to_text(sweep_) << '\n' << wrapped(report::not_covered_by_sweep(out_), 100) << '\n';
-  if (!was_interrupted) return failure_;
+  if (!was_interrupted) {
+    const bool any_is_damaged = std::any_of(
+        tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.run.error.empty(); });
+    return failure_ == ExitCode::kOk && any_is_damaged ? ExitCode::kBadData : failure_;
+  }
   const auto done =
       std::count_if(tasks_.begin(), tasks_.end(), [&](const Task& task) { return is_done(task); });
   std::cout << fmt::format("\ninterrupted with {} of {} runs done; the same command goes on\n",

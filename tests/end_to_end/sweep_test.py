@@ -8,7 +8,8 @@ import xml.etree.ElementTree
 from support import write_ledger
 from training import WithImages, obol, start, wait_for_metrics
 
-QUICK = ("--classifiers", "logreg,mlp", "--count", 120, "--threads", 1)
+QUICK = ("--classifiers", "logreg,mlp", "--count", 120)
+ONE = ("--threads", 1)  # several would wait for each other on a busy machine
 
 
 def table(folder):
@@ -27,7 +28,7 @@ class Sweep(WithImages):
         recipe = self.recipe("grid", 120)
         out = self.folder / "grid"
         command = ("sweep", recipe, "--grid", "privacy.noise_multiplier=6,8",
-                   "--grid", "method.self_weight=0.5,1", "--out", out, *QUICK[:-2])
+                   "--grid", "method.self_weight=0.5,1", "--out", out, *QUICK)
         runs = [out / f"noise_multiplier={noise},self_weight={weight}"
                 for noise in (6, 8) for weight in (0.5, 1)]
         child = start(*command)
@@ -47,7 +48,7 @@ class Sweep(WithImages):
                     for path in (run / "generator.pt", run / "evaluation.json")}
         self.assertFalse((runs[2] / "outcome.json").exists())
 
-        done = obol(*command, "--threads", 1)
+        done = obol(*command, *ONE)
         self.assertRegex(done.stderr, r"run 3 of 4: noise_multiplier=8,self_weight=0.5\n")
         self.assertRegex(done.stderr, r"run 4 of 4, about .* left: noise_multiplier=8,self_weight=1\n")
         self.assertNotIn("run 2 of 4", done.stderr)
@@ -87,7 +88,7 @@ class Sweep(WithImages):
 
     def test_what_fails_is_recorded_and_the_rest_goes_on_and_can_be_extended(self):
         out = self.folder / "some"
-        command = ("sweep", self.recipe("some", 3), "--out", out, *QUICK)
+        command = ("sweep", self.recipe("some", 3), "--out", out, *QUICK, *ONE)
         epsilons = ("--grid", "privacy.epsilon=0.01,10")
         done = obol(*command, *epsilons, code=2)
         bad, good = table(out)
@@ -105,8 +106,15 @@ class Sweep(WithImages):
         self.assertEqual([row["runs"] for row in table(out)], ["2", "2"])
         self.assertNotEqual(table(out)[0]["mlp_deviation"], "")
         self.assertTrue((out / "epsilon=30,run=2" / "generator.pt").is_file())
-        obol(*command, "--grid", "privacy.epsilon=10", "--count", 90)
-        self.assertEqual(json.loads(evaluation.read_text())["synthetic"], 90)
+        obol(*command, "--grid", "privacy.epsilon=10", "--seeds", 2)
+        self.assertEqual(json.loads(evaluation.read_text())["seeds"], 2)
+
+        certificate = out / "epsilon=10" / "certificate.json"
+        text = certificate.read_text()
+        certificate.write_text(text.replace('"epsilon": 9', '"epsilon": 1'))
+        obol(*command, "--grid", "privacy.epsilon=10", code=3)
+        self.assertIn("guarantee.epsilon", table(out)[0]["error"])
+        certificate.write_text(text)
 
         said = self.refused(*command[1:], *epsilons, "--set", "method.clip_norm=5")
         self.assertIn("clip_norm", said)
@@ -115,7 +123,7 @@ class Sweep(WithImages):
     def test_without_evaluation_there_is_a_table_and_no_picture(self):
         out = self.folder / "alone"
         obol("sweep", self.recipe("alone", 2), "--grid", "method.cost=l1,mixture:1", "--out", out,
-             "--no-evaluate")
+             "--no-evaluate", *ONE)
         self.assertEqual([row["runs"] for row in table(out)], ["1", "1"])
         self.assertNotIn("mlp", table(out)[0])
         self.assertFalse((out / "sweep.svg").exists())
@@ -138,7 +146,7 @@ class Sweep(WithImages):
                 self.assertIn(message, self.refused(recipe, "--grid", *grid, "--out", out))
                 self.assertFalse(out.exists())
         run = self.folder / "single"
-        obol("train", recipe, "--out", run)
+        obol("train", recipe, "--out", run, *ONE)
         self.assertIn("a folder for several runs", self.refused(
             recipe, "--grid", "method.self_weight=1", "--out", run))
 
