@@ -316,16 +316,13 @@ void print(const Bill& bill, const Guarantee& guarantee, const std::vector<RunCo
   print_releases(bill, alone);
   for (const std::string& remark : bill.remarks) std::cout << fmt::format("  {}\n", remark);
   if (!bill.title.empty()) std::cout << '\n';
-  if (!alone.empty())
-    std::cout
-        << wrapped(
-               fmt::format(
-                   "Released together, and whichever is chosen by what they "
-                   "released, these {} runs have epsilon {} at delta {:g}. They are taken to be "
-                   "on the same data.",
-                   alone.size(), rounded_up(guarantee.epsilon), guarantee.delta),
-               100)
-        << "\n\n";
+  if (!alone.empty()) {
+    const std::string total = fmt::format(
+        "Released together, and whichever is chosen by what they released, these {} runs have "
+        "epsilon {} at delta {:g}. They are taken to be on the same data.",
+        alone.size(), rounded_up(guarantee.epsilon), guarantee.delta);
+    std::cout << wrapped(total, 100) << "\n\n";
+  }
   std::cout << fmt::format("guarantee        epsilon {} at delta {:g}\n",
                            rounded_up(guarantee.epsilon), guarantee.delta);
   std::cout << fmt::format("accountant       {}\n",

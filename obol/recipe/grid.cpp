@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,18 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+GridPoint extended(GridPoint point, const GridKey& key, const std::string& value) {
+  point.name += fmt::format("{}{}={}", point.name.empty() ? "" : ",", escaped(key.short_name),
+                            escaped(value));
+  if (point.name.size() > kLongestName)
+    throw InvalidArgument(violation("the name of a point of the grid",
+                                    fmt::format("at most {} letters", kLongestName),
+                                    fmt::format("longer: {}", point.name)));
+  point.values.push_back(value);
+  point.overrides.push_back(fmt::format("{}={}", key.key, value));
+  return point;
+}
+
 }  // namespace
 
 std::optional<std::vector<double>> GridKey::numbers() const {
@@ -94,17 +107,7 @@ std::vector<GridPoint> Grid::points() const {
   for (const GridKey& key : keys_) {
     std::vector<GridPoint> longer;
     for (const GridPoint& point : points)
-      for (const std::string& value : key.values) {
-        GridPoint& next = longer.emplace_back(point);
-        next.values.push_back(value);
-        next.overrides.push_back(fmt::format("{}={}", key.key, value));
-        next.name += fmt::format("{}{}={}", point.name.empty() ? "" : ",", escaped(key.short_name),
-                                 escaped(value));
-        if (next.name.size() > kLongestName)
-          throw InvalidArgument(violation("the name of a point of the grid",
-                                          fmt::format("at most {} letters", kLongestName),
-                                          fmt::format("longer: {}", next.name)));
-      }
+      for (const std::string& value : key.values) longer.push_back(extended(point, key, value));
     points = std::move(longer);
   }
   return points;

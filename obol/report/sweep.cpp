@@ -49,12 +49,14 @@ std::optional<Spread> seconds(const SweepPoint& point) {
 }
 
 // "failed", or what else there is to know before the figures are believed.
-std::string state(const SweepPoint& point) {
+std::string state(const Sweep& sweep, const SweepPoint& point) {
   std::string text;
   for (const SweepRun& run : point.runs) {
     if (!run.error.empty()) return "failed";
     if (!run.is_trained())
       text = "not finished";
+    else if (text.empty() && !run.evaluation && !sweep.classifiers.empty())
+      text = "not evaluated";
     else if (text.empty() && run.outcome->ending == run::Ending::kBudget)
       text = "stopped by the budget";
   }
@@ -224,7 +226,7 @@ std::string to_text(const Sweep& sweep) {
       row.push_back(in_percent(accuracy(point, classifier)));
     const std::optional<Spread> time = seconds(point);
     row.push_back(time ? human_seconds(time->mean) : "-");
-    row.push_back(state(point));
+    row.push_back(state(sweep, point));
     for (const std::string& error : errors(point))
       below += fmt::format("{}: {}\n", point.runs.front().folder, error);
   }
@@ -252,7 +254,7 @@ std::string to_csv(const Sweep& sweep) {
     }
     const std::optional<Spread> time = seconds(point);
     row.push_back(csv_number(time ? std::optional(time->mean) : std::nullopt));
-    row.push_back(state(point));
+    row.push_back(state(sweep, point));
     row.push_back(join(errors(point), "; "));
     text += csv_line(row);
   }
@@ -271,7 +273,7 @@ std::string to_json(const Sweep& sweep) {
         ordered_json{{"values", ordered_json::object()},
                      {"certified_epsilon", json_or_null(epsilon(point))},
                      {"accuracy", ordered_json::object()},
-                     {"state", state(point)},
+                     {"state", state(sweep, point)},
                      {"runs", ordered_json::array()}});
     for (std::size_t k = 0; k < sweep.keys.size(); ++k)
       row["values"][sweep.keys[k].key] = point.values[k];

@@ -70,6 +70,19 @@ TEST(Sweep, ATableHasARowForEveryPointAndTheErrorsBelow) {
       "\nc: epsilon must be \"more\", but is 1, say\n");
 }
 
+TEST(Sweep, SaysWhatIsStillToBeDone) {
+  Sweep sweep = some_sweep();
+  SweepRun& run = sweep.points[1].runs[0];
+  run.evaluation.reset();
+  EXPECT_TRUE(has(to_csv(sweep), "0.5,10,1,9.9,,,,,2.5,not evaluated,"));
+  sweep.classifiers.clear();
+  EXPECT_TRUE(has(to_csv(sweep), "0.5,10,1,9.9,2.5,,")) << "nobody asked for it";
+  run.outcome->ending = run::Ending::kBudget;
+  EXPECT_TRUE(has(to_csv(sweep), "0.5,10,1,9.9,2.5,stopped by the budget,"));
+  run.outcome->ending = run::Ending::kInterrupted;
+  EXPECT_TRUE(has(to_csv(sweep), "0.5,10,0,9.9,2.5,not finished,"));
+}
+
 TEST(Sweep, CsvQuotesWhatNeedsIt) {
   const std::vector<std::string> lines = split(to_csv(some_sweep()), '\n');
   ASSERT_EQ(lines.size(), 6U);
