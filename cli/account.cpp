@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -24,6 +26,7 @@
 namespace obol::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using privacy::account;
 using privacy::account_as_published;
@@ -81,6 +84,7 @@ struct Arguments {
 struct Bill {
   std::string title;
   std::vector<PlannedEvent> items;
+  std::vector<std::string> runs = {};  // where it is of several; items have their names
   std::optional<Delta> delta;
   std::optional<double> budget;
   std::optional<PublishedCount> published;
@@ -118,6 +122,7 @@ Bill bill_of_recipe(const std::string& name, const Arguments& arguments, const A
   const Plan plan = plan_of(options, how);
   Bill bill{.title = heading.title.value_or(name),
             .items = plan.planned,
+            .runs = {},
             .delta = plan.delta,
             .budget = std::nullopt,
             .published = plan.published,
@@ -130,13 +135,55 @@ Bill bill_of_recipe(const std::string& name, const Arguments& arguments, const A
   return bill;
 }
 
-bool is_run(const std::string& name) { return std::filesystem::exists(Path(name) / kLedgerName); }
+bool is_run(const Path& path) { return fs::exists(path / kLedgerName); }
 
-Bill bill_of_runs(const std::vector<std::string>& names) {
-  Bill bill{.title = join(names, " and ")};
+// Runs below a folder, by name. What a killed process left under a hidden name is none, and a run
+// without a ledger, which paid for nothing, is named in `remarks`.
+std::vector<std::string> runs_below(const Path& folder, std::vector<std::string>& remarks) {
+  std::vector<std::string> runs;
+  for (auto at = fs::recursive_directory_iterator(folder); at != fs::end(at); ++at) {
+    if (!at->is_directory()) continue;
+    const bool is_trained = fs::exists(at->path() / "recipe.toml");
+    if (at->path().filename().string().starts_with('.')) {
+      at.disable_recursion_pending();
+    } else if (is_run(at->path())) {
+      runs.push_back(at->path().string());
+      at.disable_recursion_pending();
+    } else if (is_trained) {
+      remarks.push_back(fmt::format("{}: trained without privacy; no number covers its release",
+                                    at->path().string()));
+    }
+  }
+  if (runs.empty())
+    throw DataError(violation(folder.string(), "a run, or a folder with runs below it", "neither"));
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+// Each once, however it was named.
+std::vector<std::string> runs_of(const std::vector<std::string>& names,
+                                 std::vector<std::string>& remarks) {
+  std::vector<std::string> runs;
+  std::vector<Path> places;
   for (const std::string& name : names) {
-    if (!is_run(name))
+    if (!fs::is_directory(name))
       throw DataError(violation(name, fmt::format("a run, with a {}", kLedgerName), "none"));
+    for (const std::string& run :
+         is_run(name) ? std::vector<std::string>{name} : runs_below(name, remarks)) {
+      const Path place = fs::weakly_canonical(run);
+      if (std::find(places.begin(), places.end(), place) != places.end()) continue;
+      places.push_back(place);
+      runs.push_back(run);
+    }
+  }
+  return runs;
+}
+
+Bill bill_of_runs(const std::vector<std::string>& given) {
+  Bill bill{.title = join(given, " and ")};
+  const std::vector<std::string> names = runs_of(given, bill.remarks);
+  if (names.size() > 1) bill.runs = names;
+  for (const std::string& name : names) {
     const LedgerRecord ledger = read_ledger(Path(name) / kLedgerName);
     bill.neighbours = common_neighbours(bill.neighbours, ledger.header.neighbours);
     for (const Event& event : ledger.spent())
@@ -147,7 +194,7 @@ Bill bill_of_runs(const std::vector<std::string>& names) {
           ledger.torn->counted ? describe(*ledger.torn->counted) : "nothing"));
     if (ledger.header.randomness.starts_with("not private"))
       bill.remarks.push_back(fmt::format("{}: {}", name, ledger.header.randomness));
-    if (!std::filesystem::exists(Path(name) / kCertificateName)) continue;
+    if (!fs::exists(Path(name) / kCertificateName)) continue;
     const CertificateTerms terms = read_terms(name);
     bill.delta = std::max(bill.delta.value_or(terms.delta), terms.delta);
     bill.group_size = std::max(bill.group_size, terms.accounting.group_size);
@@ -170,15 +217,30 @@ Bill bill_of(const Arguments& arguments, const Accounting& how) {
     throw InvalidArgument(
         "--sampling, --sampling-rate, --noise-multiplier, --steps and --releases-per-step must not "
         "be given with a recipe or a run: those have their own");
-  const bool any_run = std::any_of(arguments.what.begin(), arguments.what.end(), is_run);
-  if (any_run || arguments.what.size() > 1) return bill_of_runs(arguments.what);
+  if (fs::is_directory(arguments.what.front()) || arguments.what.size() > 1)
+    return bill_of_runs(arguments.what);
   return bill_of_recipe(arguments.what.front(), arguments, how);
 }
 
-std::vector<Event> events_of(const Bill& bill) {
+// Of all, or of those of one run.
+std::vector<Event> events_of(const Bill& bill, const std::string& run = {}) {
   std::vector<Event> events;
-  for (const PlannedEvent& item : bill.items) events.push_back(item.event);
+  for (const PlannedEvent& item : bill.items)
+    if (run.empty() || item.purpose == run) events.push_back(item.event);
   return events;
+}
+
+struct RunCost {
+  std::string run;
+  double epsilon;
+};
+
+// What each would cost, were the others never released.
+std::vector<RunCost> costs_alone(const Bill& bill, Delta delta, const Accounting& how) {
+  std::vector<RunCost> costs;
+  for (const std::string& run : bill.runs)
+    costs.push_back({run, account(events_of(bill, run), delta, how).epsilon});
+  return costs;
 }
 
 ordered_json curve_at(const std::string& orders, const std::vector<Event>& events) {
@@ -236,14 +298,31 @@ std::string in_words(Neighbours neighbours) {
   }
 }
 
-void print(const Bill& bill, const Guarantee& guarantee,
-           const std::optional<PublishedEpsilon>& published, const ordered_json& curve) {
-  if (!bill.title.empty()) std::cout << bill.title << "\n\n";
+void print_releases(const Bill& bill, const std::vector<RunCost>& alone) {
+  std::size_t width = 16;
+  for (const RunCost& cost : alone) width = std::max(width, cost.run.size());
+  for (const RunCost& cost : alone)
+    std::cout << fmt::format("  {:<{}}  epsilon {} alone\n", cost.run, width,
+                             rounded_up(cost.epsilon));
+  if (!alone.empty()) return;
   for (const PlannedEvent& item : bill.items)
     if (!item.purpose.empty())
       std::cout << fmt::format("  {:<16} {}\n", item.purpose, describe(item.event));
+}
+
+void print(const Bill& bill, const Guarantee& guarantee, const std::vector<RunCost>& alone,
+           const std::optional<PublishedEpsilon>& published, const ordered_json& curve) {
+  if (!bill.title.empty()) std::cout << bill.title << "\n\n";
+  print_releases(bill, alone);
   for (const std::string& remark : bill.remarks) std::cout << fmt::format("  {}\n", remark);
   if (!bill.title.empty()) std::cout << '\n';
+  if (!alone.empty()) {
+    const std::string total = fmt::format(
+        "Released together, and whichever is chosen by what they released, these {} runs have "
+        "epsilon {} at delta {:g}. They are taken to be on the same data.",
+        alone.size(), rounded_up(guarantee.epsilon), guarantee.delta);
+    std::cout << wrapped(total, 100) << "\n\n";
+  }
   std::cout << fmt::format("guarantee        epsilon {} at delta {:g}\n",
                            rounded_up(guarantee.epsilon), guarantee.delta);
   std::cout << fmt::format("accountant       {}\n",
@@ -266,6 +345,7 @@ void print(const Bill& bill, const Guarantee& guarantee,
 }
 
 ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
+                     const std::vector<RunCost>& alone,
                      const std::optional<PublishedEpsilon>& published, const ordered_json& curve,
                      double seconds) {
   ordered_json value;
@@ -285,6 +365,9 @@ ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
                              {"paper", published->count.paper},
                              {"is_a_guarantee", published->count.holds}};
   value["budget"] = bill.budget ? ordered_json(*bill.budget) : ordered_json(nullptr);
+  value["runs"] = ordered_json::array();
+  for (const RunCost& cost : alone)
+    value["runs"].push_back({{"run", cost.run}, {"epsilon", cost.epsilon}});
   value["events"] = ordered_json::array();
   for (const PlannedEvent& item : bill.items)
     value["events"].push_back(
@@ -320,12 +403,13 @@ ExitCode run_account(const Arguments& arguments) {
   std::optional<PublishedEpsilon> published;
   if (bill.published && how.group_size == 1)
     published = account_as_published(*bill.published, bill.releases, delta);
+  const std::vector<RunCost> alone = costs_alone(bill, delta, how);
   const ordered_json curve = curve_at(arguments.orders, events_of(bill));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (arguments.as_json)
-    std::cout << to_json(bill, guarantee, published, curve, seconds.count()).dump() << '\n';
+    std::cout << to_json(bill, guarantee, alone, published, curve, seconds.count()).dump() << '\n';
   else
-    print(bill, guarantee, published, curve);
+    print(bill, guarantee, alone, published, curve);
   if (!arguments.plot.empty()) draw(arguments.plot, bill, delta, how);
   return ExitCode::kOk;
 }
@@ -336,7 +420,8 @@ void add_account(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
       "account", "the price of a recipe before paying, of runs so far, or of numbers");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("what", arguments->what, "a recipe, or runs on the same data");
+  command->add_option("what", arguments->what,
+                      "a recipe, or runs on the same data, or folders of them");
   add_number(*command, "--sampling-rate", arguments->sampling_rate,
              "probability of a record to take part in a step");
   add_number(*command, "--noise-multiplier", arguments->noise_multiplier,

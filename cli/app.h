@@ -25,6 +25,7 @@ void add_evaluate(CLI::App& root, Action& action);
 void add_recipes(CLI::App& root, Action& action);
 void add_release(CLI::App& root, Action& action);
 void add_report(CLI::App& root, Action& action);
+void add_sweep(CLI::App& root, Action& action);
 void add_training(CLI::App& root, Action& action);  // train and sample
 void add_transport(CLI::App& root, Action& action);
 

@@ -95,13 +95,12 @@ void print(const EvaluateAnswer& answer) {
 }
 
 ExitCode run(Arguments& arguments) {
-  const TensorPart& tensors = needed_tensor_part();
   EvaluateRequest& request = arguments.request;
   request.seeds = arguments.seeds.value_or(request.seeds);
   request.suite_records = arguments.suite_records.value_or(request.suite_records);
   request.threads = arguments.threads.value_or(0);
   request.quality = !arguments.without_quality;
-  const EvaluateAnswer answer = tensors.evaluate(request);
+  const EvaluateAnswer answer = needed_tensor_part().evaluate(request);
   if (!arguments.as_json) {
     print(answer);
     return ExitCode::kOk;
@@ -147,9 +146,7 @@ void add_evaluate(CLI::App& root, Action& action) {
   add_whole(*command, "--suite-records", arguments->suite_records, "that they train on (10000)");
   add_private_options(*command, *arguments);
   command->add_option("--out", request.out, "write the JSON to this file as well");
-  command->add_option("--device", request.device, "cpu (default) or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  add_whole(*command, "--threads", arguments->threads, "of the processor (all)");
+  add_device_options(*command, request.device, arguments->threads);
   command->add_flag("--json", arguments->as_json, "for programs");
   command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
 }

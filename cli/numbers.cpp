@@ -32,6 +32,12 @@ CLI::Option* add_whole(CLI::App& app, const std::string& name, std::optional<std
       help);
 }
 
+void add_device_options(CLI::App& app, std::string& device, std::optional<std::int64_t>& threads) {
+  app.add_option("--device", device, "cpu (default) or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  add_whole(app, "--threads", threads, "of the processor (all)");
+}
+
 template <class T>
 T needed(const std::optional<T>& value, const std::string& name) {
   if (!value) throw InvalidArgument(violation(name, "given", "missing"));

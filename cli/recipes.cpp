@@ -7,13 +7,9 @@
 #include "cli/app.h"
 #include "obol/base/file.h"
 #include "obol/data/reader.h"
-#include "obol/method/dp_sinkhorn/options.h"
-#include "obol/method/gs_wgan/options.h"
-#include "obol/method/method_name.h"
-#include "obol/model/options.h"
+#include "obol/method/experiment_of_recipe.h"
 #include "obol/privacy/plan.h"
 #include "obol/recipe/recipe.h"
-#include "obol/run/loop.h"
 
 namespace obol::cli {
 namespace {
@@ -41,18 +37,13 @@ ExitCode show(const ShowArguments& arguments) {
     return ExitCode::kOk;
   }
   auto recipe = recipe::Recipe::load(path, arguments.overrides);
+  if (recipe.has("method")) {
+    std::cout << method::experiment_of(recipe).resolved;
+    return ExitCode::kOk;
+  }
   recipe.read<recipe::Heading>("");
   static_cast<void>(recipe.read<data::RecipeData>("data").options());  // checks sizes and ranges
   recipe.read<privacy::PrivacyOptions>("privacy");
-  if (recipe.has("method")) {
-    recipe.read<model::GeneratorOptions>("generator");
-    if (method::method_of(recipe) == "gs-wgan")
-      recipe.read<method::gs_wgan::MethodOptions>("method");
-    else
-      recipe.read<method::dp_sinkhorn::MethodOptions>("method");
-    recipe.read<method::OptimizerOptions>("optimizer");
-    recipe.read<run::Steps>("run");
-  }
   recipe.finish();
   std::cout << recipe.resolved();
   return ExitCode::kOk;

@@ -10,6 +10,10 @@
 
 #include "obol/base/error.h"
 
+namespace obol::run {
+struct Outcome;  // obol/run/loop.h
+}
+
 namespace obol::cli {
 
 struct GpuFacts {
@@ -118,7 +122,7 @@ struct TensorPart {
   const char* version;
   TensorFacts (*facts)();
   TransportAnswer (*transport)(const TransportRequest& request);
-  ExitCode (*train)(const TrainRequest& request);
+  run::Outcome (*train)(const TrainRequest& request);
   void (*sample)(const SampleRequest& request);
   EvaluateAnswer (*evaluate)(const EvaluateRequest& request);
 };

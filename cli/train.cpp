@@ -1,4 +1,6 @@
 // obol train | sample: from a recipe to a generator, and from a generator to images
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -8,18 +10,29 @@
 #include "cli/app.h"
 #include "cli/numbers.h"
 #include "cli/tensor_part.h"
-#include "obol/base/console.h"
 #include "obol/data/writer.h"
 #include "obol/recipe/recipe.h"
+#include "obol/run/folder.h"
+#include "obol/run/loop.h"
 
 namespace obol::cli {
 namespace {
 
-void add_device_options(CLI::App& command, std::string& device,
-                        std::optional<std::int64_t>& threads) {
-  command.add_option("--device", device, "cpu (default) or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  add_whole(command, "--threads", threads, "of the processor (all)");
+Path last_picture(const run::RunFolder& folder) {
+  Path last;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.samples(), none))
+    last = std::max(last, entry.path());
+  return last;
+}
+
+ExitCode print(const run::Outcome& outcome, const run::RunFolder& folder) {
+  std::cout << run::in_words(outcome) << '\n';
+  if (outcome.ending == run::Ending::kInterrupted) return ExitCode::kInterrupted;
+  const Path picture = last_picture(folder);
+  if (!picture.empty()) std::cout << fmt::format("samples   {}\n", picture.string());
+  std::cout << fmt::format("generator {}\n", folder.generator().string());
+  return ExitCode::kOk;
 }
 
 void add_train(CLI::App& root, Action& action) {
@@ -47,7 +60,8 @@ void add_train(CLI::App& root, Action& action) {
       arguments->request.recipe = recipe::find(arguments->recipe);
       arguments->request.out = arguments->out;
       arguments->request.threads = arguments->threads.value_or(0);
-      return needed_tensor_part().train(arguments->request);
+      const run::Outcome outcome = needed_tensor_part().train(arguments->request);
+      return print(outcome, run::RunFolder::open(arguments->out));
     };
   });
 }

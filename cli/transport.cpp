@@ -84,10 +84,7 @@ void print(const TransportRequest& request, const TransportAnswer& answer) {
 
 ExitCode run_transport(const Arguments& arguments) {
   const TransportRequest request = request_of(arguments);
-  const TensorPart* tensors = tensor_part();
-  if (tensors == nullptr)
-    throw Error("obol must be built with LibTorch for this command, but is built without");
-  const TransportAnswer answer = tensors->transport(request);
+  const TransportAnswer answer = needed_tensor_part().transport(request);
   if (arguments.as_json) {
     const ordered_json value = {{"value", answer.value},
                                 {"dual", answer.dual},

@@ -351,6 +351,7 @@ EvaluateAnswer run_evaluate(const EvaluateRequest& request) {
   found["synthetic"] = made.count();
   found["test"] = subject.real().count();
   found["against"] = subject.against();
+  found["source"] = subject.source();
   found["seeds"] = request.seeds;
   found["seconds"] = 0;
   found["classes"] = subject.real().class_names;

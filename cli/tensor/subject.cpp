@@ -117,6 +117,7 @@ void Subject::read_real(const std::string& other) {
     throw DataError(violation("the real images", "a test split, or other data named by --against",
                               "what the run was trained on", source));
   real_ = data::read(source, options);
+  source_ = source;
   // Not the name of a file: where data lie is not to be handed over with the evaluation.
   against_ = has_test ? "test" : "other images";
   require_labels(real_, "real", source);

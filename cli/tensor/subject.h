@@ -32,6 +32,8 @@ class Subject {
   [[nodiscard]] const data::Dataset& real() const noexcept { return real_; }
   // What the real images are, in words.
   [[nodiscard]] const std::string& against() const noexcept { return against_; }
+  // Where they were read from.
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
 
   // InvalidArgument, naming the option that asked, where the subject is not a run.
   [[nodiscard]] const run::RunFolder& run(const std::string& option) const;
@@ -51,6 +53,7 @@ class Subject {
   data::Dataset samples_;
   data::Dataset real_;
   std::string against_;
+  std::string source_;
 };
 
 }  // namespace obol::cli

@@ -1,9 +1,7 @@
 #include "cli/tensor/train.h"
 
 #include <filesystem>
-#include <iostream>
 
-#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include "cli/tensor/device.h"
@@ -35,14 +33,6 @@ data::Dataset read_data(const method::Experiment& experiment) {
   return data::read(*described.source, described.options());
 }
 
-Path last_picture(const run::RunFolder& folder) {
-  Path last;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.samples(), none))
-    last = std::max(last, entry.path());
-  return last;
-}
-
 template <class MethodOptions>
 run::Outcome read_and_fit(recipe::Recipe& recipe, const method::FitOptions& options) {
   const auto experiment = method::read_experiment<MethodOptions>(recipe);
@@ -51,7 +41,7 @@ run::Outcome read_and_fit(recipe::Recipe& recipe, const method::FitOptions& opti
 
 }  // namespace
 
-ExitCode run_train(const TrainRequest& request) {
+run::Outcome run_train(const TrainRequest& request) {
   const torch::Device device = use_device(request.device, request.threads);
   auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
   const method::FitOptions options{.folder = request.out,
@@ -60,17 +50,9 @@ ExitCode run_train(const TrainRequest& request) {
                                    .diagnostics = request.unsafe_diagnostics
                                                       ? run::Diagnostics::kUnsafe
                                                       : run::Diagnostics::kNone};
-  const run::Outcome outcome =
-      method::method_of(recipe) == "gs-wgan"
-          ? read_and_fit<method::gs_wgan::MethodOptions>(recipe, options)
-          : read_and_fit<method::dp_sinkhorn::MethodOptions>(recipe, options);
-  std::cout << run::in_words(outcome) << '\n';
-  if (outcome.ending == run::Ending::kInterrupted) return ExitCode::kInterrupted;
-  const run::RunFolder folder = run::RunFolder::open(request.out);
-  const Path picture = last_picture(folder);
-  if (!picture.empty()) std::cout << fmt::format("samples   {}\n", picture.string());
-  std::cout << fmt::format("generator {}\n", folder.generator().string());
-  return ExitCode::kOk;
+  return method::method_of(recipe) == "gs-wgan"
+             ? read_and_fit<method::gs_wgan::MethodOptions>(recipe, options)
+             : read_and_fit<method::dp_sinkhorn::MethodOptions>(recipe, options);
 }
 
 void run_sample(const SampleRequest& request) {

@@ -4,7 +4,7 @@
 
 namespace obol::cli {
 
-ExitCode run_train(const TrainRequest& request);
+run::Outcome run_train(const TrainRequest& request);
 void run_sample(const SampleRequest& request);
 
 }  // namespace obol::cli

@@ -3,8 +3,8 @@
 //
 //   RowBarrier     clips each generated row's gradient            DP-Sinkhorn, Algorithm 1
 //   BatchBarrier   clips the gradient of all rows as one          its earlier version
-//   RecordBarrier  clips each private record's contribution       ours: noise shrinks with the batch
-//   ShardBarrier   clips the answer of one of many shards         GS-WGAN, in rows or as one
+//   RecordBarrier  clips each private record's contribution       ours: noise shrinks with the
+//   batch ShardBarrier   clips the answer of one of many shards         GS-WGAN, in rows or as one
 //
 // Guarantee of each release: one event SampledGaussian(rate, m), of shards Gaussian(m), with m as
 // stated below, written to the ledger before anything is opened.
@@ -87,9 +87,9 @@ class RecordBarrier {
 
 // The answer [n, ...] of one of several disjoint shards, clipped row by row or as a whole, with
 // noise of standard deviation 2 clip_norm noise_multiplier; m = noise_multiplier / sqrt(n) or
-// noise_multiplier. All the shard's data may be others and the answer moves by no more than that, so
-// the guarantee covers a whole shard. A record meets the answers of its own shard alone: the ledger
-// has as many events as the shard that answered most often has answers.
+// noise_multiplier. All the shard's data may be others and the answer moves by no more than that,
+// so the guarantee covers a whole shard. A record meets the answers of its own shard alone: the
+// ledger has as many events as the shard that answered most often has answers.
 class ShardBarrier {
  public:
   enum class Clip { kRows, kWhole };

@@ -37,9 +37,9 @@ class Door {
   friend class HistogramBarrier;
   friend class ShardBarrier;
 
-  // Pays and opens: `values`, of which neighbours differ by at most `sensitivity` in l2, with the noise that one
-  // `event` (SampledGaussian or Gaussian) stands for. BudgetExceeded, and nothing is opened, where
-  // the budget does not allow it.
+  // Pays and opens: `values`, of which neighbours differ by at most `sensitivity` in l2, with the
+  // noise that one `event` (SampledGaussian or Gaussian) stands for. BudgetExceeded, and nothing is
+  // opened, where the budget does not allow it.
   enum class Times { kMany, kOnce };
   torch::Tensor release(std::string_view purpose, const privacy::Event& event, double sensitivity,
                         const Private<torch::Tensor>& values, Times times = Times::kMany);

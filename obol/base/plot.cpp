@@ -1,6 +1,7 @@
 #include "obol/base/plot.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -17,6 +18,10 @@ constexpr double kTop = 66;
 constexpr double kBottom = 58;
 constexpr double kLetter = 7.4;  // the width of one, about
 constexpr double kLineHeight = 16;
+constexpr double kKeyHeight = 18;      // of one line in the key
+constexpr double kKeyStroke = 28;      // and what stands before its name
+constexpr std::size_t kMostAbove = 3;  // lines of which the key has room above the plot
+constexpr std::size_t kColours = 4;
 
 constexpr const char* kStyle =
     ".o{font:13px system-ui,sans-serif;fill:#24292f}.o .t{font-size:16px;font-weight:600}"
@@ -27,6 +32,7 @@ constexpr const char* kStyle =
     ".o .c3{stroke:#8250df}.o .s{stroke-width:1.8;fill:none}.o .r{stroke:#57606a}"
     ".o .l{paint-order:stroke;stroke:#fff;stroke-width:4px}.o .s.c0.f{fill:#0969da}.o "
     ".s.r.f{fill:#57606a}"
+    ".o .d{stroke-width:4}"
     "@media(prefers-color-scheme:dark){.o{fill:#e6edf3}.o .p{fill:#0d1117}.o .l{stroke:#0d1117}.o "
     ".g{stroke:#30363d}"
     ".o .a,.o .m,.o .r{stroke:#8b949e}.o .c0{stroke:#58a6ff}.o .c1{stroke:#ff7b72}"
@@ -164,26 +170,53 @@ std::string grid_svg(const Frame& frame) {
   return svg;
 }
 
-std::string line_svg(const PlotLine& line, std::size_t colour, const Frame& frame) {
-  std::string points;
-  for (const auto& [x, y] : line.points)
-    if (frame.holds(x, y)) points += fmt::format("{:.1f},{:.1f} ", frame.left(x), frame.top(y));
-  return fmt::format("<polyline class=\"c{}\" points=\"{}\"/>\n", colour % 4, points);
+// Of the line at `index`: a colour, and where there are no more of them, dashes.
+std::string stroke_svg(const std::string& points, std::size_t index) {
+  constexpr std::array kDashes = {"", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 4\""};
+  return fmt::format("<polyline class=\"c{}\"{} points=\"{}\"/>", index % kColours,
+                     kDashes[index / kColours % kDashes.size()], points);
 }
 
-// Right of the title, where there are several lines.
-std::string key_svg(const Plot& plot) {
-  std::string svg;
+std::string line_svg(const PlotLine& line, std::size_t index, const Frame& frame) {
+  std::string points;
+  std::string dots;
+  for (const auto& [x, y] : line.points) {
+    if (!frame.holds(x, y)) continue;
+    points += fmt::format("{:.1f},{:.1f} ", frame.left(x), frame.top(y));
+    if (line.dots == PlotDots::kShown)
+      dots += fmt::format("<circle class=\"d c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"1.5\"/>",
+                          index % kColours, frame.left(x), frame.top(y));
+  }
+  return stroke_svg(points, index) + dots + '\n';
+}
+
+bool is_key_beside(const Plot& plot) { return plot.lines.size() > kMostAbove; }
+
+double key_width(const Plot& plot) {
   std::size_t longest = 0;
   for (const PlotLine& line : plot.lines) longest = std::max(longest, line.name.size());
-  const double left = plot.width - kRight - 28 - kLetter * static_cast<double>(longest);
+  return kKeyStroke + kLetter * static_cast<double>(longest);
+}
+
+// With the key.
+double whole_width(const Plot& plot) {
+  constexpr double kGap = 16;
+  return plot.width + (is_key_beside(plot) ? kGap + key_width(plot) : 0);
+}
+double whole_height(const Plot& plot) {
+  const double key = kTop + kKeyHeight * static_cast<double>(plot.lines.size());
+  return is_key_beside(plot) ? std::max(plot.height, key) : plot.height;
+}
+
+// Where there are several lines: right of the title, or of the plot.
+std::string key_svg(const Plot& plot) {
+  std::string svg;
+  const double left = whole_width(plot) - kRight - key_width(plot);
   for (std::size_t i = 0; plot.lines.size() > 1 && i < plot.lines.size(); ++i) {
-    const double top = 20 + 18 * static_cast<double>(i);
-    svg += fmt::format(
-        "<polyline class=\"c{}\" points=\"{:.1f},{:.1f} {:.1f},{:.1f}\"/>"
-        "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        i % 4, left, top, left + 22, top, left + 28, top + 4.5,
-        escaped_for_xml(plot.lines[i].name));
+    const double top = (is_key_beside(plot) ? kTop : 20) + kKeyHeight * static_cast<double>(i);
+    svg += stroke_svg(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f}", left, top, left + 22, top), i);
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", left + kKeyStroke, top + 4.5,
+                       escaped_for_xml(plot.lines[i].name));
   }
   return svg;
 }
@@ -290,13 +323,13 @@ std::string plot_svg(const Plot& plot) {
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"o\" viewBox=\"0 0 {0} {1}\" "
       "role=\"img\" aria-label=\"{2}\">\n<title>{2}</title>\n",
-      plot.width, plot.height, title);
+      whole_width(plot), whole_height(plot), title);
   if (!plot.description.empty())
     svg += fmt::format("<desc>{}</desc>\n", escaped_for_xml(plot.description));
   svg += fmt::format(
       "<style>{3}</style>\n<rect class=\"p\" width=\"{0}\" height=\"{1}\"/>\n"
       "<text class=\"t\" x=\"20\" y=\"30\">{2}</text>\n",
-      plot.width, plot.height, title, kStyle);
+      whole_width(plot), whole_height(plot), title, kStyle);
   svg += grid_svg(frame);
   svg += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n"

@@ -13,9 +13,13 @@
 
 namespace obol {
 
+// Whether the points that a line joins are marked.
+enum class PlotDots { kNone, kShown };
+
 struct PlotLine {
   std::string name;
   std::vector<std::pair<double, double>> points;
+  PlotDots dots = PlotDots::kNone;
 };
 
 // A level that lines are compared with.
@@ -50,7 +54,7 @@ struct Plot {
   std::string description = {};  // what there is to see
   PlotScale x_scale = PlotScale::kFromZero;
   PlotScale y_scale = PlotScale::kFromZero;
-  double width = 720;
+  double width = 720;  // and more for the key of many lines
   double height = 420;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
@@ -25,6 +26,20 @@ TEST(Plot, DrawsEveryLineOnceAndAKeyForSeveral) {
   EXPECT_EQ(count_of(plot_svg(plot), "<polyline"), 1U);
   plot.lines.push_back(line);
   EXPECT_EQ(count_of(plot_svg(plot), "<polyline"), 4U);
+}
+
+TEST(Plot, ManyLinesDifferAndTheirKeyStandsBesideThem) {
+  Plot plot{.title = "t", .x_label = "x", .y_label = "y"};
+  for (int i = 0; i < 30; ++i)
+    plot.lines.push_back({.name = fmt::format("line {}", i),
+                          .points = {{0, i}, {1, i + 1}},
+                          .dots = i < 2 ? PlotDots::kShown : PlotDots::kNone});
+  const std::string svg = plot_svg(plot);
+  EXPECT_EQ(count_of(svg, "<polyline"), 60U);
+  EXPECT_EQ(count_of(svg, "<circle"), 4U);
+  EXPECT_EQ(count_of(svg, "<polyline class=\"c1\" points"), 6U) << "lines 1, 13, 25 and their key";
+  EXPECT_EQ(svg.find("viewBox=\"0 0 720 "), std::string::npos) << "wider";
+  EXPECT_EQ(svg.find(" 420\""), std::string::npos) << "and higher";
 }
 
 TEST(Plot, HasRoundTicksThatReachAboveTheHighestPoint) {

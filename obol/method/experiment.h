@@ -1,28 +1,17 @@
-// What every method does around its training: reads a recipe, finds the price, takes a run folder
-// with its ledger, and trains until the steps or the budget end.
+// A recipe, read whole; without LibTorch, so that a mistake in it shows before that is loaded.
 //
-//   auto experiment = read_experiment<MethodOptions>(recipe);
-//   return fit(experiment, experiment.method.seed, data, options, [&](const Setting& setting) {
-//     return std::make_unique<DpSinkhorn>(..., setting.guard, setting.bits);
-//   });
+//   auto recipe = recipe::Recipe::load(path, {"privacy.epsilon=3"});
+//   auto experiment = read_experiment<dp_sinkhorn::MethodOptions>(recipe);
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include <torch/torch.h>
-
-#include "obol/barrier/door.h"
-#include "obol/base/random.h"
-#include "obol/data/dataset.h"
-#include "obol/data/private.h"
+#include "obol/base/error.h"
 #include "obol/data/reader.h"
 #include "obol/method/optimizer_options.h"
 #include "obol/model/options.h"
-#include "obol/privacy/guard.h"
 #include "obol/privacy/plan.h"
 #include "obol/recipe/place.h"
 #include "obol/recipe/recipe.h"
@@ -36,8 +25,9 @@ struct Experiment {
   privacy::PrivacyOptions privacy;
   model::GeneratorOptions generator;
   OptimizerOptions optimizer;
-  run::Steps steps;      // total comes from [privacy]
-  std::string resolved;  // the recipe with every value in force
+  run::Steps steps;                  // total comes from [privacy]
+  std::optional<std::int64_t> seed;  // of [method]: the run is then not private
+  std::string resolved;              // the recipe with every value in force
   recipe::Places places;
 };
 
@@ -52,9 +42,11 @@ ExperimentOf<MethodOptions> read_experiment(recipe::Recipe& recipe) {
   ExperimentOf<MethodOptions> experiment;
   static_cast<void>(recipe.read<recipe::Heading>(""));
   experiment.data = recipe.read<data::RecipeData>("data");
+  static_cast<void>(experiment.data.options());  // checks sizes and ranges
   experiment.privacy = recipe.read<privacy::PrivacyOptions>("privacy");
   experiment.generator = recipe.read<model::GeneratorOptions>("generator");
   experiment.method = recipe.read<MethodOptions>("method");
+  experiment.seed = experiment.method.seed;
   experiment.optimizer = recipe.read<OptimizerOptions>("optimizer");
   experiment.steps = recipe.read<run::Steps>("run");
   recipe.finish();
@@ -66,44 +58,11 @@ ExperimentOf<MethodOptions> read_experiment(recipe::Recipe& recipe) {
 // InvalidArgument, at its place in the recipe, where a key of [privacy] is missing.
 template <class T>
 T needed(const std::optional<T>& value, const char* key) {
-  if (!value)
-    throw InvalidArgument(violation(std::string("privacy.") + key, "given", "missing"));
+  if (!value) throw InvalidArgument(violation(std::string("privacy.") + key, "given", "missing"));
   return *value;
 }
 
-struct FitOptions {
-  Path folder;
-  torch::Device device = torch::kCPU;
-  bool resume = false;
-  run::Diagnostics diagnostics = run::Diagnostics::kNone;
-};
-
 // Nothing where the barrier is none.
 std::optional<privacy::Plan> price_of(const Experiment& experiment);
-
-// What a method is made with. All of it outlives the method.
-struct Setting {
-  const run::RunFolder& folder;
-  // All three null where nothing is private.
-  privacy::Ledger* ledger;
-  privacy::BudgetGuard* guard;
-  barrier::Door* door;
-  DisclosureLog& disclosures;
-  RandomBits& bits;
-  torch::Device device;
-};
-
-struct Terms {
-  std::optional<privacy::Plan> plan;
-  std::int64_t steps;
-  std::optional<std::int64_t> seed;
-  std::int64_t reserve = 100;  // releases that are paid ahead at once
-};
-
-// The run folder appears before the method is made; where `resume` is set it must be there, of the
-// same recipe and the same data.
-run::Outcome fit(const Experiment& experiment, const Terms& terms,
-                 const Private<data::Dataset>& data, const FitOptions& options,
-                 const std::function<std::unique_ptr<run::Method>(const Setting&)>& make);
 
 }  // namespace obol::method

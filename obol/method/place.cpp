@@ -42,14 +42,13 @@ Place new_place(const PlaceOptions& options, const Private<data::Dataset>& data)
   KeyWords key{};
   SecureBits().fill(key);
   Collected reasons;
-  const privacy::LedgerHeader header{
-      .neighbours = *options.neighbours,
-      .records = data.facts().declared_size,
-      .fingerprint = data::fingerprint(data, bytes_of(key), reasons),
-      .randomness = make_bits(options.seed, 0)->provenance()};
+  const privacy::LedgerHeader header{.neighbours = *options.neighbours,
+                                     .records = data.facts().declared_size,
+                                     .fingerprint = data::fingerprint(data, bytes_of(key), reasons),
+                                     .randomness = make_bits(options.seed, 0)->provenance()};
   // The key comes with the folder: a run without it could not be gone on with.
-  run::RunFolder folder = run::RunFolder::create(options.folder, options.recipe, header,
-                                                 {{kKeyName, text_of(key)}});
+  run::RunFolder folder =
+      run::RunFolder::create(options.folder, options.recipe, header, {{kKeyName, text_of(key)}});
   run::Disclosures disclosures(folder);
   reasons.pass_on(disclosures);
   return {folder, privacy::Ledger::open(folder.ledger(), header)};

@@ -1,9 +1,8 @@
 // A generator in training: the network, its optimiser, and the average of its weights that is
 // released.
 //
-//   Trainee trainee({.generator = ..., .optimizer = ..., .average = 0.99}, {1, 28, 28}, 10, device);
-//   trainee.begin(step, steps);
-//   trainee.generate(labels, bits).backward(gradient);
+//   Trainee trainee({.generator = ..., .optimizer = ..., .average = 0.99}, {1, 28, 28}, 10,
+//   device); trainee.begin(step, steps); trainee.generate(labels, bits).backward(gradient);
 //   trainee.finish();
 #pragma once
 

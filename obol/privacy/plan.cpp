@@ -41,9 +41,8 @@ std::vector<PlannedEvent> planned(const PrivacyOptions& options, double multipli
   const double joint = joint_multiplier(options, multiplier);
   if (options.shards) {
     // One record meets the turns of its own shard only, and who has which turn is public.
-    result.push_back(
-        {kTraining,
-         Gaussian{joint, most_uses(options.schedule.value_or("cyclic"), *options.shards, steps)}});
+    result.push_back({kTraining, Gaussian{joint, most_uses(options.schedule.value_or("cyclic"),
+                                                           *options.shards, steps)}});
   } else {
     result.push_back(
         {kTraining, SampledGaussian{needed(options.sampling_rate, "sampling_rate"), joint, steps}});

@@ -43,8 +43,8 @@ struct Plan {
   Delta delta;
   std::optional<Epsilon> budget;
   std::optional<PublishedCount> published;
-  // What shards that are drawn would cost if their being drawn hid who was, which nobody has proved:
-  // a critic remembers.
+  // What shards that are drawn would cost if their being drawn hid who was, which nobody has
+  // proved: a critic remembers.
   std::optional<Event> if_amplified;
   double noise_multiplier;  // of one output, as in the recipe or calibrated
   std::int64_t steps;

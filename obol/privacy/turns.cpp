@@ -48,7 +48,8 @@ Turns::Turns(const TurnsOptions& options, Path file)
     refuse("of this schedule and these shards", "of others");
   reserved_ = json["turns"];
   if (reserved_ < 0 || reserved_ > kMost) refuse("of a number of turns", "of another number");
-  for (; given_ < reserved_; ++given_) ++uses_[static_cast<std::size_t>(shard_at(options_.schedule, options_.shards, given_))];
+  for (; given_ < reserved_; ++given_)
+    ++uses_[static_cast<std::size_t>(shard_at(options_.schedule, options_.shards, given_))];
 }
 
 void Turns::write(std::int64_t reserved) {

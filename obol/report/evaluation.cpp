@@ -174,6 +174,7 @@ Evaluation parse_evaluation(std::string_view text, const std::string& where) {
   Evaluation result{.protocol = top.text("protocol"),
                     .synthetic = top.count("synthetic"),
                     .test = top.count("test"),
+                    .source = top.text("source"),
                     .seeds = top.count("seeds"),
                     .seconds = top.number("seconds"),
                     .classes = top.texts("classes"),

@@ -59,6 +59,7 @@ struct Evaluation {
   std::string protocol;
   std::optional<std::int64_t> synthetic;
   std::optional<std::int64_t> test;
+  std::string source;  // of the real images: a known name or a path
   std::optional<std::int64_t> seeds;
   std::optional<double> seconds;
   std::vector<std::string> classes;

@@ -161,8 +161,9 @@ Path RunFolder::make_private() const {
   return folder;
 }
 
-void RunFolder::remove_certificate() const {
-  for (const char* name : {privacy::kCertificateName, privacy::kCertificateTextName}) {
+void RunFolder::remove_results() const {
+  for (const char* name :
+       {privacy::kCertificateName, privacy::kCertificateTextName, kOutcomeName}) {
     std::error_code error;
     fs::remove(path_ / name, error);
     if (error) fail("remove", path_ / name, error.value());

@@ -58,6 +58,7 @@ class RunFolder {
   [[nodiscard]] Path samples() const { return path_ / "samples"; }
   [[nodiscard]] Path sample(std::int64_t step) const;  // samples/000100.png
   [[nodiscard]] Path generator() const { return path_ / "generator.pt"; }
+  [[nodiscard]] Path outcome() const { return path_ / kOutcomeName; }
   [[nodiscard]] Path disclosures() const { return path_ / "disclosures.jsonl"; }
   // Private ones in private/.
   [[nodiscard]] Path checkpoint(Mark mark) const;
@@ -66,13 +67,14 @@ class RunFolder {
   // private/, made if need be, with a README that says what it is; for the owner's eyes only.
   Path make_private() const;
 
-  // What a certificate would say of an earlier state of the ledger.
-  void remove_certificate() const;
+  // Certificate and outcome of an earlier training in it.
+  void remove_results() const;
   // Pictures of steps that a resumed run has not taken.
   void remove_samples_after(std::int64_t step) const;
 
  private:
   RunFolder(Path path, std::shared_ptr<void> lock);
+  static constexpr const char* kOutcomeName = "outcome.json";
   [[nodiscard]] Path private_folder() const { return path_ / "private"; }
 
   Path path_;

@@ -1,10 +1,14 @@
 #include "obol/run/loop.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "obol/base/console.h"
 #include "obol/base/interrupt.h"
@@ -35,6 +39,22 @@ void check_belongs(const Checkpoint& checkpoint, const RunFolder& folder, const 
   // A ledger that is older than the checkpoint has lost what the checkpoint's steps cost.
   if (payment != nullptr && !payment->ledger.record().extends(*checkpoint.ledger))
     refuse("older than the ledger beside it", "of a ledger that has lost lines or is another");
+}
+
+constexpr std::array kEndings = {std::pair(Ending::kFinished, "finished"),
+                                 std::pair(Ending::kBudget, "budget"),
+                                 std::pair(Ending::kInterrupted, "interrupted")};
+
+void write_outcome(const RunFolder& folder, const Outcome& outcome) {
+  nlohmann::ordered_json value = {{"ending", nullptr},
+                                  {"steps", outcome.steps},
+                                  {"total", outcome.total},
+                                  {"seconds", outcome.seconds},
+                                  {"epsilon", nullptr}};
+  for (const auto& [ending, name] : kEndings)
+    if (ending == outcome.ending) value["ending"] = name;
+  if (outcome.epsilon) value["epsilon"] = *outcome.epsilon;
+  write_file(folder.outcome(), value.dump(2) + '\n');
 }
 
 struct Position {
@@ -109,7 +129,7 @@ Loop::Loop(Method& method, const RunFolder& folder, const Steps& steps, Payment*
       is_saved_(!from_.is_new) {
   if (payment != nullptr)
     meter_.emplace(payment->ledger, payment->terms.delta, payment->terms.accounting);
-  folder.remove_certificate();
+  folder.remove_results();
   folder.remove_samples_after(step_);
 }
 
@@ -127,11 +147,13 @@ Outcome Loop::run() {
   if (!is_saved_) save();
   const double taken = seconds();
   write_file(folder_.generator(), method_.generator());
-  return {.ending = ending,
-          .steps = step_,
-          .total = steps_.total,
-          .seconds = taken,
-          .epsilon = certify()};
+  const Outcome outcome{.ending = ending,
+                        .steps = step_,
+                        .total = steps_.total,
+                        .seconds = taken,
+                        .epsilon = certify()};
+  write_outcome(folder_, outcome);  // last: whoever finds it finds the rest
+  return outcome;
 }
 
 Ending Loop::take_steps() {
@@ -223,6 +245,27 @@ void Steps::describe(recipe::Fields& fields) {
                 "... or when this has passed, whichever is first");
   fields.integer("sample_every", sample_every, count, "steps between pictures; 0: none");
   fields.integer("metrics_every", metrics_every, count, "steps between metrics; 0: none");
+}
+
+std::optional<Outcome> read_outcome(const RunFolder& folder) {
+  constexpr std::uint64_t kLargest = 4096;
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder.outcome(), ignored)) return std::nullopt;
+  try {
+    const auto value = nlohmann::json::parse(read_text(folder.outcome(), kLargest));
+    Outcome outcome{.ending = Ending::kInterrupted,
+                    .steps = value.at("steps"),
+                    .total = value.at("total"),
+                    .seconds = value.at("seconds"),
+                    .epsilon = std::nullopt};
+    if (!value.at("epsilon").is_null()) outcome.epsilon = value.at("epsilon").get<double>();
+    for (const auto& [ending, name] : kEndings)
+      if (value.at("ending") == name) outcome.ending = ending;
+    return outcome;
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(
+        violation(folder.outcome().string(), "the outcome of a training", "something else"));
+  }
 }
 
 std::string in_words(const Outcome& outcome) {

@@ -90,6 +90,10 @@ struct Outcome {
   std::optional<double> epsilon;  // of the certificate
 };
 
+// What outcome.json says of the last training in that folder; nothing where it did not come to an
+// end, not even by an interruption. DataError where the file is none of ours.
+std::optional<Outcome> read_outcome(const RunFolder& folder);
+
 // "stopped by the budget after step 4,210 of 5,000: epsilon 9.99, 3 min 4 s"
 std::string in_words(const Outcome& outcome);
 

@@ -79,6 +79,7 @@ TEST_F(Training, TakesAllStepsAndLeavesEverythingInTheFolder) {
   EXPECT_EQ(read_text(path() / "generator.pt", 1000),
             "generator " + std::to_string(Chain::after(20)));
   EXPECT_NEAR(privacy::verify_certificate(path()).guarantee.epsilon, *outcome.epsilon, 1e-12);
+  EXPECT_EQ(in_words(*read_outcome(session.folder)), in_words(outcome));
   EXPECT_TRUE(fs::exists(path() / "samples" / "000010.png"));
   EXPECT_TRUE(fs::exists(path() / "samples" / "000020.png"));
   EXPECT_FALSE(fs::is_empty(path() / "tensorboard"));
@@ -100,6 +101,7 @@ TEST_F(Training, EndsAtTheBudgetAsANormalEnd) {
   EXPECT_EQ(recorded(), affordable);
   EXPECT_EQ(metric_steps().back(), affordable) << "the last step is recorded, due or not";
   EXPECT_TRUE(says(in_words(outcome), "stopped by the budget after step"));
+  EXPECT_EQ(in_words(*read_outcome(session.folder)), in_words(outcome));
   privacy::verify_certificate(path());
 }
 
@@ -114,6 +116,7 @@ TEST_F(Training, GoesOnFromTheCheckpointAndPaysAgainForWhatItRepeats) {
   EXPECT_EQ(recorded(), 13)
       << "the one that failed was paid for; what was reserved ahead is given back";
   Session session = Session::resume(path());
+  EXPECT_FALSE(read_outcome(session.folder)) << "it has not come to an end";
   const Outcome outcome = session.train(kSteps);
   EXPECT_EQ(session.method.starts(), 0) << "that was done";
   EXPECT_EQ(session.releases, 10) << "from the checkpoint of step 10";

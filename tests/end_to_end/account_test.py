@@ -1,31 +1,11 @@
 """Accounting as a user meets it: numbers, recipes, runs, certificates, and what is refused."""
-import hashlib
 import json
 import re
 import unittest
 
-from support import InFolder, obol
+from support import InFolder, obol, write_ledger
 
 NUMBERS = ("--sampling-rate", "0.01", "--noise-multiplier", "0.8", "--steps", "2000", "--delta", "1e-5")
-
-
-def write_ledger(folder, events, neighbours="add-remove", randomness="secure (OpenSSL)"):
-    """A ledger, written without Obol's help from the description of its format."""
-    folder.mkdir(parents=True, exist_ok=True)
-    head = {"kind": "open", "sequence": 0, "time": "2026-01-31T12:00:00Z", "format": "obol-ledger",
-            "version": 1, "neighbours": neighbours, "records": 60000,
-            "fingerprint": "hmac-sha256:00ff", "randomness": randomness, "software": "0.1.0",
-            "commit": "unknown"}
-    lines = [head] + [{"kind": "reserve", "sequence": i + 1, "time": "2026-01-31T12:00:01Z",
-                       "purpose": purpose, "event": event}
-                      for i, (purpose, event) in enumerate(events)]
-    text, previous = "", ""
-    for line in lines:
-        body = json.dumps(line, separators=(",", ":"))[:-1]
-        previous = hashlib.sha256((previous + body).encode()).hexdigest()
-        text += body + ',"hash":"' + previous + '"}\n'
-    (folder / "ledger.jsonl").write_text(text)
-    return folder
 
 
 def steps(count, rate=0.01, noise=0.8):
@@ -202,6 +182,27 @@ class Runs(InFolder):
         other = write_ledger(self.folder / "c", [], neighbours="replace-one")
         self.fails(3, "account", one, other, "--delta", "1e-5")
         self.fails(3, "account", one, self.folder, "--delta", "1e-5")
+
+    def test_a_folder_stands_for_all_runs_below_it_each_once(self):
+        one = write_ledger(self.folder / "all" / "a", [steps(800)])
+        write_ledger(self.folder / "all" / "more" / "b", [steps(1200)])
+        write_ledger(self.folder / "all" / ".c.partial-1", [steps(5000)])
+        for what in (["all"], ["all/"], [one, "all", "all/more/b"]):
+            answer = json.loads(self.succeeds("account", *what, "--delta", "1e-5", "--json"))
+            self.assertAlmostEqual(answer["epsilon"], 4.293436, delta=1e-3)
+            self.assertEqual([cost["run"].split("/")[-1] for cost in answer["runs"]], ["a", "b"])
+        alone = json.loads(self.succeeds("account", one, "--delta", "1e-5", "--json"))
+        self.assertEqual(answer["runs"][0]["epsilon"], alone["epsilon"])
+        self.assertEqual(alone["runs"], [], "of several")
+        text = " ".join(self.succeeds("account", "all", "--delta", "1e-5").split())
+        self.assertRegex(text, r"these 2 runs have epsilon 4\.293\d* at delta 1e-05")
+        self.assertIn("taken to be on the same data", text)
+        (self.folder / "all" / "open").mkdir()
+        (self.folder / "all" / "open" / "recipe.toml").touch()
+        text = self.succeeds("account", "all", "--delta", "1e-5")
+        self.assertIn("all/open: trained without privacy; no number covers its release", text)
+        (self.folder / "empty").mkdir()
+        self.assertIn("a run, or a folder with runs below it", self.fails(3, "account", "empty"))
 
     def test_a_certificate_verifies_until_anything_is_touched(self):
         run = write_ledger(self.folder / "a", [steps(2000)])

@@ -1,10 +1,7 @@
 """obol evaluate, as a user would: runs and files, what it writes where, and what it refuses."""
 import json
-import os
-import pathlib
 import re
 import subprocess
-import tempfile
 import unittest
 import zipfile
 
@@ -19,31 +16,8 @@ try:
 except ImportError:
     sklearn = None
 
-OBOL = os.environ["OBOL"]
-
-RECIPE = """
-[data]
-source = "{data}"
-
-[privacy]
-barrier = "record"
-sampling_rate = 0.2
-steps = 3
-epsilon = {epsilon}
-{noise}
-delta = 1e-5
-histogram_noise = 5
-generated_batch = 9
-
-[generator]
-width = 4
-latent = 2
-
-[method]
-clip_norm = 7
-regularization = 4
-second_batch = 9
-"""
+from support import OBOL
+from training import WithImages, bands, obol
 
 # Gives the mean of each image and 2047 zeros.
 NETWORK = """class Network(Module):
@@ -54,21 +28,6 @@ NETWORK = """class Network(Module):
     mean = torch.mean(x, [1, 2, 3])
     return torch.constant_pad_nd(torch.unsqueeze(mean, 1), [0, {zeros}], 0)
 """
-
-
-def bands(random, count, classes=3):
-    """A bright band in one of three places, under noise."""
-    labels = numpy.arange(count) % classes
-    images = random.integers(0, 40, (count, 28, 28), dtype=numpy.uint8)
-    for label in range(classes):
-        images[labels == label, 4 + 8 * label:9 + 8 * label] = 220
-    return images, labels
-
-
-def obol(*arguments, code=0):
-    done = subprocess.run([OBOL, *map(str, arguments)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
-    return done
 
 
 def write_network(path, zeros):
@@ -83,32 +42,18 @@ def write_network(path, zeros):
     return path
 
 
-@unittest.skipIf(os.environ.get("OBOL_HAS_TORCH") == "0", "built without LibTorch")
-class Evaluation(unittest.TestCase):
+class Evaluation(WithImages):
     @classmethod
     def setUpClass(cls):
-        cls.place = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.place.name)
-        random = numpy.random.default_rng(1)
-        images, labels = bands(random, 300)
-        cls.test_images, cls.test_labels = bands(random, 120)
-        cls.data = cls.folder / "bands.npz"
-        numpy.savez(cls.data, x_train=images, y_train=labels, x_test=cls.test_images,
-                    y_test=cls.test_labels)
+        super().setUpClass()
         cls.samples = cls.folder / "samples.npz"
-        cls.images, cls.labels = bands(random, 240)
+        cls.images, cls.labels = bands(cls.random, 240)
         numpy.savez(cls.samples, images=cls.images, labels=cls.labels)
         cls.trained = cls.train("run")
 
     @classmethod
-    def tearDownClass(cls):
-        cls.place.cleanup()
-
-    @classmethod
-    def train(cls, name, epsilon=10, noise=""):
-        recipe = cls.folder / f"{name}.toml"
-        recipe.write_text(RECIPE.format(data=cls.data, epsilon=epsilon, noise=noise))
-        obol("train", recipe, "--out", cls.folder / name)
+    def train(cls, name, *changes):
+        obol("train", cls.recipe(name, 3, *changes), "--out", cls.folder / name)
         return cls.folder / name
 
     def evaluate(self, *arguments):
@@ -231,7 +176,7 @@ class Evaluation(unittest.TestCase):
         self.assertIn("private", (run / "disclosures.jsonl").read_text())
 
     def test_a_noisy_accuracy_is_paid_for(self):
-        run = self.train("paid", epsilon=20, noise="noise_multiplier = 2")
+        run = self.train("paid", ("epsilon = 10", "epsilon = 20\nnoise_multiplier = 2"))
         found = self.evaluate(run, "--count", 200, "--classifiers", "logreg", "--no-quality",
                               "--noisy", 10)
         self.assertAlmostEqual(found["validation"]["standard_error"], 10 / 300)

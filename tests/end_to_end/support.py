@@ -1,4 +1,6 @@
 """What the end-to-end tests share: the program, and data to feed it."""
+import hashlib
+import json
 import os
 import pathlib
 import struct
@@ -47,4 +49,23 @@ def write_idx(folder, images, labels):
     (folder / "images-idx3-ubyte").write_bytes(
         struct.pack(">IIII", 0x803, len(images), side, side) + b"".join(images))
     (folder / "labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, len(labels)) + bytes(labels))
+    return folder
+
+
+def write_ledger(folder, events, neighbours="add-remove", randomness="secure (OpenSSL)"):
+    """A ledger, written without Obol's help from the description of its format."""
+    folder.mkdir(parents=True, exist_ok=True)
+    head = {"kind": "open", "sequence": 0, "time": "2026-01-31T12:00:00Z", "format": "obol-ledger",
+            "version": 1, "neighbours": neighbours, "records": 60000,
+            "fingerprint": "hmac-sha256:00ff", "randomness": randomness, "software": "0.1.0",
+            "commit": "unknown"}
+    lines = [head] + [{"kind": "reserve", "sequence": i + 1, "time": "2026-01-31T12:00:01Z",
+                       "purpose": purpose, "event": event}
+                      for i, (purpose, event) in enumerate(events)]
+    text, previous = "", ""
+    for line in lines:
+        body = json.dumps(line, separators=(",", ":"))[:-1]
+        previous = hashlib.sha256((previous + body).encode()).hexdigest()
+        text += body + ',"hash":"' + previous + '"}\n'
+    (folder / "ledger.jsonl").write_text(text)
     return folder

@@ -1,76 +1,22 @@
 """obol train, sample, evaluate: as a user would."""
 import json
 import os
-import pathlib
 import random
 import resource
 import signal
 import struct
 import subprocess
-import tempfile
 import time
 import unittest
 
 import numpy
 
-OBOL = os.environ["OBOL"]
-
-RECIPE = """
-[data]
-source = "{data}"
-
-[privacy]
-barrier = "record"
-sampling_rate = 0.2
-steps = {steps}
-epsilon = 10
-delta = 1e-5
-histogram_noise = 5
-generated_batch = 9
-
-[generator]
-width = 4
-latent = 2
-
-[method]
-clip_norm = 7
-regularization = 4
-second_batch = 9
-average = 0.9
-
-[optimizer]
-learning_rate = 2e-3
-
-[run]
-sample_every = 40
-checkpoint_every = 10
-metrics_every = 1
-"""
-
+from support import OBOL
+from training import RECIPE, WithImages, obol, start, wait_for_metrics
 
 BLOCK = 100  # releases that are reserved ahead
 # In the budget, for what is paid twice: more than a thousand steps.
 ROOM = ("epsilon = 10", "epsilon = 10\nnoise_multiplier = 6")
-
-
-def obol(*arguments, code=0, **options):
-    done = subprocess.run([OBOL, *map(str, arguments)], capture_output=True, text=True, timeout=300,
-                          **options)
-    assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
-    return done
-
-
-def start(*arguments):
-    """On one thread: several at once, or on a busy machine, would wait for each other."""
-    return subprocess.Popen([OBOL, *map(str, arguments), "--threads", "1"], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
-
-
-def wait_for_metrics(run):
-    metrics = run / "metrics.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (metrics.exists() and metrics.stat().st_size):
-        time.sleep(0.05)
 
 
 def paid_steps(run):
@@ -106,35 +52,7 @@ class Rows:
         self.steps = [json.loads(line)["step"] for line in self.bytes.split(b"\n")[:-1]]
 
 
-@unittest.skipIf(os.environ.get("OBOL_HAS_TORCH") == "0", "built without LibTorch")
-class Training(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.place = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.place.name)
-        random = numpy.random.default_rng(1)
-        labels = numpy.arange(300) % 3
-        images = random.integers(0, 40, (300, 28, 28), dtype=numpy.uint8)
-        for label in range(3):
-            images[labels == label, 4 + 8 * label:9 + 8 * label] = 220
-        cls.data = cls.folder / "bands.npz"
-        numpy.savez(cls.data, images=images, labels=labels)
-        cls.test = cls.folder / "test.npz"
-        numpy.savez(cls.test, images=images[:90], labels=labels[:90])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.place.cleanup()
-
-    def recipe(self, name, steps=4, *changes):
-        path = self.folder / f"{name}.toml"
-        text = RECIPE.format(data=self.data, steps=steps)
-        for old, new in changes:
-            self.assertIn(old, text)
-            text = text.replace(old, new)
-        path.write_text(text)
-        return path
-
+class Training(WithImages):
     def epsilon_of(self, run):
         return json.loads((run / "certificate.json").read_text())["guarantee"]["epsilon"]
 
@@ -165,7 +83,7 @@ class Training(unittest.TestCase):
         self.assertIn("a label must be from 0 to 2, but is 3", said)
 
         answer = json.loads(obol("evaluate", run, "--classifiers", "logreg,mlp", "--count", 300,
-                                 "--against", self.test, "--json").stdout)
+                                 "--json").stdout)
         self.assertEqual(set(answer["classifiers"]), {"logreg", "mlp"})
         self.assertTrue(0 <= answer["classifiers"]["mlp"]["accuracy"] <= 1)
 

@@ -7,7 +7,7 @@
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
 #include "obol/method/dp_sinkhorn/method.h"
-#include "obol/method/experiment.h"
+#include "obol/method/fit.h"
 
 namespace obol::method::dp_sinkhorn {
 

@@ -19,8 +19,8 @@ using torch::Tensor;
 
 [[noreturn]] void fail(const Path& path) {
   const int error = errno;
-  throw DataError(fmt::format("cannot write {}: {}", path.string(),
-                              std::generic_category().message(error)));
+  throw DataError(
+      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(error)));
 }
 
 // Not synchronised: what a power cut takes is trained again.
@@ -58,9 +58,8 @@ bool CriticBank::has(std::int64_t number) const {
 
 void CriticBank::write(std::int64_t number, const CriticState& state) const {
   const Tensor numbers = state.numbers.cpu().contiguous();
-  write_aside(file_of(number),
-              std::as_bytes(std::span(numbers.data_ptr<float>(),
-                                      static_cast<std::size_t>(numbers.numel()))));
+  write_aside(file_of(number), std::as_bytes(std::span(numbers.data_ptr<float>(),
+                                                       static_cast<std::size_t>(numbers.numel()))));
 }
 
 void CriticBank::keep(std::int64_t number, const Private<CriticState>& state) {

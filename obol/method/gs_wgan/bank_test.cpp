@@ -37,9 +37,8 @@ void add_one(const Private<CriticState>& state) {
 TEST(CriticBank, KeepsWhatDoesNotFitIntoMemory) {
   const TemporaryFolder folder;
   {
-    CriticBank bank({.folder = folder.path() / "critics",
-                     .numbers = kNumbers,
-                     .most_bytes = kRoomForTwo});
+    CriticBank bank(
+        {.folder = folder.path() / "critics", .numbers = kNumbers, .most_bytes = kRoomForTwo});
     for (int k = 0; k < 5; ++k) bank.put(k, filled(10 * k));
     for (int round = 0; round < 3; ++round)
       for (int k = 0; k < 5; ++k) add_one(bank.take(k));

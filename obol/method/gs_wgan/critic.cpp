@@ -101,9 +101,9 @@ Tensor Critic::vectors(const CriticState& state) const {
 std::vector<Critic::Part> Critic::parts(const Tensor& weights) const {
   std::vector<Part> parts;
   for (const Matrix& matrix : matrices_) {
-    parts.push_back({matrix.name + ".weight",
-                     weights.narrow(0, matrix.at, matrix.rows() * matrix.columns())
-                         .view(matrix.sizes)});
+    parts.push_back(
+        {matrix.name + ".weight",
+         weights.narrow(0, matrix.at, matrix.rows() * matrix.columns()).view(matrix.sizes)});
     if (matrix.bias_at >= 0)
       parts.push_back({matrix.name + ".bias", weights.narrow(0, matrix.bias_at, matrix.rows())});
   }
@@ -184,8 +184,7 @@ std::vector<Tensor> Critic::backward(const std::vector<Normalised>& layers, cons
   for (std::size_t k = kConvolutions; k-- > 0;) {
     gradients[k] = through_rectifier(behind, pass.hidden[k]);
     if (k > 0)
-      behind =
-          convolution_gradient(gradients[k], pass.hidden[k - 1], layers[k].matrix, Of::kInput);
+      behind = convolution_gradient(gradients[k], pass.hidden[k - 1], layers[k].matrix, Of::kInput);
   }
   return gradients;
 }
@@ -232,8 +231,7 @@ Tensor Critic::loss_gradient(const CriticState& state, const CriticBatch& batch,
   const Tensor gradient =
       convolution_gradient(back.front().narrow(0, 2 * n, n), mixed, layers[0].matrix, Of::kInput);
   const Tensor lengths = gradient.flatten(1).norm(2, 1).clamp_min(1e-12).view({-1, 1, 1, 1});
-  Tensor tangent =
-      gradient * ((lengths - 1) / lengths).mul_(2 * training.gradient_penalty * share);
+  Tensor tangent = gradient * ((lengths - 1) / lengths).mul_(2 * training.gradient_penalty * share);
   images.narrow(0, 2 * n, n).copy_(tangent);
   for (std::size_t k = 0; k < kConvolutions; ++k) {
     const Tensor place = pass.hidden[k].narrow(0, 2 * n, n);
@@ -281,8 +279,7 @@ void Critic::train(CriticState& state, const CriticBatch& batch,
   const auto correction = [&](double beta) { return 1 - at::pow(beta, steps); };
   constexpr double kLeast = 1e-8;
   const Tensor scale = (second / correction(training.beta2)).sqrt_().add_(kLeast);
-  weights(state).sub_(first / scale *
-                      (training.learning_rate / correction(training.beta1)));
+  weights(state).sub_(first / scale * (training.learning_rate / correction(training.beta1)));
 }
 
 }  // namespace obol::method::gs_wgan

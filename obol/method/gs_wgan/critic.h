@@ -1,5 +1,5 @@
-// The critics of GS-WGAN: spectrally normalised convolutions with a projection on the label, trained
-// by the Wasserstein loss with gradient and drift penalties.
+// The critics of GS-WGAN: spectrally normalised convolutions with a projection on the label,
+// trained by the Wasserstein loss with gradient and drift penalties.
 //
 //   Critic critic({.shape = {1, 28, 28}, .classes = 10, .width = 64});
 //   CriticState state = critic.initial(bits);

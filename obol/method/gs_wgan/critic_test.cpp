@@ -38,8 +38,7 @@ class Reference {
           at::conv2d(x, normalised(name), leaves_[std::string(name) + ".bias"], 2, 2), 0.2);
     x = x.flatten(1);
     Tensor result = at::linear(x, normalised("last"), leaves_["last.bias"]).squeeze(1);
-    if (is_labelled_)
-      result = result + (normalised("labels").index_select(0, labels) * x).sum(1);
+    if (is_labelled_) result = result + (normalised("labels").index_select(0, labels) * x).sum(1);
     return result;
   }
 
@@ -48,8 +47,8 @@ class Reference {
     const Tensor fake = scores(batch.fake, batch.fake_labels);
     const Tensor mixed =
         (batch.mix * batch.real + (1 - batch.mix) * batch.fake).detach().requires_grad_();
-    const Tensor gradient = torch::autograd::grad({scores(mixed, batch.real_labels).sum()}, {mixed},
-                                                  {}, true, true)[0];
+    const Tensor gradient =
+        torch::autograd::grad({scores(mixed, batch.real_labels).sum()}, {mixed}, {}, true, true)[0];
     return fake.mean() - real.mean() + training.drift_penalty * real.square().mean() +
            training.gradient_penalty * (gradient.flatten(1).norm(2, 1) - 1).square().mean();
   }
@@ -115,8 +114,8 @@ TEST_P(CriticTest, ScoresAndTheirGradientsAreTorchs) {
   Reference reference(critic_, state_, GetParam().classes > 1);
   const Tensor x = some.real.clone().requires_grad_();
   const Tensor scores = reference.scores(x, some.real_labels);
-  EXPECT_TRUE(torch::allclose(critic_.scores(state_, some.real, some.real_labels), scores, 1e-8,
-                              1e-9));
+  EXPECT_TRUE(
+      torch::allclose(critic_.scores(state_, some.real, some.real_labels), scores, 1e-8, 1e-9));
   scores.sum().backward();
   EXPECT_TRUE(torch::allclose(critic_.image_gradient(state_, some.real, some.real_labels), x.grad(),
                               1e-8, 1e-9));
@@ -148,8 +147,8 @@ TEST_P(CriticTest, StepsAreAdams) {
     CriticState same{state.numbers.clone()};
     critic_.train(state, some, training);
     // The gradient is that behind the power iteration.
-    same.numbers.narrow(0, 3 * critic_.parameters(),
-                        critic_.state_size() - 1 - 3 * critic_.parameters())
+    same.numbers
+        .narrow(0, 3 * critic_.parameters(), critic_.state_size() - 1 - 3 * critic_.parameters())
         .copy_(state.numbers.narrow(0, 3 * critic_.parameters(),
                                     critic_.state_size() - 1 - 3 * critic_.parameters()));
     weights.mutable_grad() = critic_.loss_gradient(same, some, training);

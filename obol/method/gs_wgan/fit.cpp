@@ -63,16 +63,14 @@ run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& dat
   const Options method_options =
       recipe::located(experiment.places, "privacy", [&] { return options_of(experiment, plan); });
   check(method_options, data.facts(), experiment.places);
-  const std::optional<std::int64_t> seed = experiment.method.seed;
+  const std::optional<std::int64_t> seed = experiment.seed;
   // One answer of every shard is paid at a time: there are few, and what is paid ahead is lost
   // where a run is killed.
   return method::fit(
-      experiment,
-      {.plan = plan, .steps = method_options.steps, .seed = seed, .reserve = 1}, data, options,
+      experiment, {.plan = plan, .steps = method_options.steps, .reserve = 1}, data, options,
       [&](const Setting& setting) -> std::unique_ptr<run::Method> {
         const Path own = setting.folder.make_private();
-        const std::int64_t entries =
-            setting.ledger == nullptr ? 0 : setting.ledger->head().entries;
+        const std::int64_t entries = setting.ledger == nullptr ? 0 : setting.ledger->head().entries;
         Surroundings surroundings{
             .guard = setting.guard,
             .paid = setting.ledger == nullptr ? 0 : paid_in(*setting.ledger),

@@ -6,14 +6,15 @@
 
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
-#include "obol/method/experiment.h"
+#include "obol/method/fit.h"
 #include "obol/method/gs_wgan/method.h"
 
 namespace obol::method::gs_wgan {
 
 using Experiment = ExperimentOf<MethodOptions>;
 
-// Refuses what does not go together, before there is a run folder. Critics are kept in its private/.
+// Refuses what does not go together, before there is a run folder. Critics are kept in its
+// private/.
 run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& data,
                  const FitOptions& options);
 

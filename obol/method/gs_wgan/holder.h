@@ -1,5 +1,5 @@
-// One who holds data: trains a critic on them and on the images that come from the generator's side,
-// and answers with the critic's opinion of the last of these. What it answers is private; a
+// One who holds data: trains a critic on them and on the images that come from the generator's
+// side, and answers with the critic's opinion of the last of these. What it answers is private; a
 // ShardBarrier lets it out.
 //
 //   Holder holder(critic, {.training = ..., .warm_start = 2000}, shard, bits);

@@ -59,10 +59,9 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
   });
   recipe::located(places, "privacy.shards", [&] {
     if (options.shards > facts.declared_size)
-      throw InvalidArgument(
-          violation("privacy.shards",
-                    fmt::format("at most the number of records, {}", facts.declared_size),
-                    options.shards));
+      throw InvalidArgument(violation(
+          "privacy.shards", fmt::format("at most the number of records, {}", facts.declared_size),
+          options.shards));
   });
 }
 
@@ -73,9 +72,8 @@ GsWgan::GsWgan(const Options& options, const Private<data::Dataset>& data,
       classes_(classes_of(data.facts())),
       trainee_({options.generator, options.optimizer, options.method.average}, data.facts().shape,
                data.facts().num_classes, surroundings.device),
-      critic_({.shape = data.facts().shape,
-               .classes = classes_,
-               .width = options.method.critic_width}),
+      critic_(
+          {.shape = data.facts().shape, .classes = classes_, .width = options.method.critic_width}),
       bank_({.folder = surroundings.critics,
              .numbers = critic_.state_size(),
              .device = surroundings.device}),

@@ -1,5 +1,5 @@
-// GS-WGAN: a generator trained against many critics, each of which has seen one shard of the private
-// data (Chen, Orekondy and Fritz 2020, Algorithm 1).
+// GS-WGAN: a generator trained against many critics, each of which has seen one shard of the
+// private data (Chen, Orekondy and Fritz 2020, Algorithm 1).
 //
 //   GsWgan method(options, data, {.guard = &guard, .bits = bits, ...});
 //   run::train(method, folder, steps, &payment);
