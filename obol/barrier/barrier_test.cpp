@@ -279,5 +279,55 @@ TEST_F(Barriers, PrivateAndGeneratedPullsCancelInTheMean) {
   EXPECT_LT(scores.abs().max().item<double>(), 4.5) << scores;
 }
 
+class ShardBarriers : public Barriers {
+ protected:
+  static ShardBarrier make(ShardBarrier::Clip clip, double multiplier, std::int64_t paid = 0) {
+    return {{.clip_norm = 0.5, .noise_multiplier = multiplier}, clip, 8, paid};
+  }
+};
+
+// All of a shard's data may change, and with them the whole answer.
+TEST_F(ShardBarriers, MoveByNoMoreThanTheirSensitivityWhateverAShardHolds) {
+  for (const auto clip : {ShardBarrier::Clip::kRows, ShardBarrier::Clip::kWhole}) {
+    ShardBarrier barrier = make(clip, kHardlyAny);
+    const double bound = clip == ShardBarrier::Clip::kRows ? 2 * 0.5 * std::sqrt(8) : 2 * 0.5;
+    double most = 0;
+    for (int k = 0; k < 20; ++k) {
+      const Tensor one = torch::randn({8, 1, 3, 4}) * std::pow(10.0, k % 5 - 2);
+      const Tensor other = k % 2 == 0 ? -one : torch::randn({8, 1, 3, 4});
+      most = std::max(most, distance(barrier.release(door, Private<Tensor>(one), 1),
+                                     barrier.release(door, Private<Tensor>(other), 1)));
+    }
+    const double noise = 10 * 2 * bound * kHardlyAny * std::sqrt(96);
+    EXPECT_LE(most, bound + noise);
+    EXPECT_GT(most, 0.99 * bound);  // the bound is reached
+  }
+}
+
+TEST_F(ShardBarriers, HaveTheNoiseOfTheirEvent) {
+  for (const auto clip : {ShardBarrier::Clip::kRows, ShardBarrier::Clip::kWhole}) {
+    ShardBarrier barrier = make(clip, 3);
+    const Private<Tensor> nothing(torch::zeros({8, 1, 50, 50}));
+    const Tensor noise = barrier.release(door, nothing, 1);
+    // 20,000 numbers: 5 standard deviations of their estimate, a false alarm in 10^6.
+    EXPECT_NEAR(noise.std().item<double>(), 2 * 0.5 * 3, 5 * 3 / std::sqrt(2 * 20000.0));
+    const double multiplier = clip == ShardBarrier::Clip::kRows ? 3 / std::sqrt(8) : 3;
+    EXPECT_NEAR(std::get<privacy::Gaussian>(barrier.event()).noise_multiplier, multiplier, 1e-12);
+  }
+}
+
+TEST_F(ShardBarriers, PayForTheShardThatAnsweredMostOften) {
+  ShardBarrier barrier = make(ShardBarrier::Clip::kWhole, 3);
+  const Private<Tensor> answer(torch::ones({8, 1, 2, 2}));
+  for (const std::int64_t use : {1, 1, 1, 2, 1, 2, 3, 3}) barrier.release(door, answer, use);
+  EXPECT_EQ(taken(barrier.event()), 3);
+  // Resumed: what is in the ledger is not paid again, what is not is.
+  ShardBarrier resumed = make(ShardBarrier::Clip::kWhole, 3, 3);
+  resumed.release(door, answer, 3);
+  EXPECT_EQ(taken(barrier.event()), 3);
+  resumed.release(door, answer, 5);
+  EXPECT_EQ(taken(barrier.event()), 5);
+}
+
 }  // namespace
 }  // namespace obol::barrier

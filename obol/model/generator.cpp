@@ -10,6 +10,7 @@
 #include "obol/base/error.h"
 #include "obol/model/biggan.h"
 #include "obol/model/dcgan.h"
+#include "obol/model/resnet.h"
 
 namespace obol::model {
 namespace {
@@ -98,6 +99,8 @@ std::shared_ptr<Generator> make_generator(const GeneratorOptions& options,
         violation("num_classes", fmt::format("from 0 to {}", kMaxClasses), num_classes));
   if (options.architecture == "biggan")
     return std::make_shared<BigGan>(options, shape, num_classes);
+  if (options.architecture == "resnet")
+    return std::make_shared<Resnet>(options, shape, num_classes);
   return std::make_shared<Dcgan>(options, shape, num_classes);
 }
 

@@ -34,7 +34,7 @@ std::string refusal_of(const GeneratorOptions& options, const data::ImageShape& 
 }
 
 TEST(Generator, MakesImagesOfItsShapeAndRange) {
-  for (const std::string architecture : {"dcgan", "biggan"}) {
+  for (const std::string architecture : {"dcgan", "biggan", "resnet"}) {
     for (const std::string output : {"sigmoid", "tanh"}) {
       for (const data::ImageShape& shape : {kMnist, kColour}) {
         if (architecture == "biggan" && shape == kMnist) continue;
@@ -64,7 +64,7 @@ TEST(Generator, OfDcganHasTheLayersOfThePaper) {
 }
 
 TEST(Generator, ListensToItsLabel) {
-  for (const std::string architecture : {"dcgan", "biggan"}) {
+  for (const std::string architecture : {"dcgan", "biggan", "resnet"}) {
     torch::manual_seed(1);
     auto generator =
         make_generator({.architecture = architecture, .width = 4, .latent = 5}, kColour, 2);
@@ -78,7 +78,7 @@ TEST(Generator, ListensToItsLabel) {
 }
 
 TEST(Generator, NeedsNoLabelsForOneClass) {
-  for (const std::string architecture : {"dcgan", "biggan"})
+  for (const std::string architecture : {"dcgan", "biggan", "resnet"})
     for (const std::int64_t num_classes : {0, 1}) {
       auto generator = make_generator({.architecture = architecture, .width = 2, .latent = 3},
                                       kColour, num_classes);
@@ -88,7 +88,7 @@ TEST(Generator, NeedsNoLabelsForOneClass) {
 }
 
 TEST(Generator, PassesGradientsToAllItsWeights) {
-  for (const std::string architecture : {"dcgan", "biggan"}) {
+  for (const std::string architecture : {"dcgan", "biggan", "resnet"}) {
     auto generator =
         make_generator({.architecture = architecture, .width = 2, .latent = 3}, kColour, 2);
     SeededBits bits(1);
@@ -113,7 +113,7 @@ TEST(Generator, RefusesSizesAndNamesThoseItMakes) {
 
 TEST(Generator, RefusesOptionsOutOfTheirLimits) {
   EXPECT_EQ(refusal_of({.architecture = "vae"}, kMnist),
-            "architecture must be one of dcgan, biggan, but is vae");
+            "architecture must be one of dcgan, biggan, resnet, but is vae");
   EXPECT_NE(refusal_of({.width = 0}, kMnist), "accepted");
   EXPECT_NE(refusal_of({.latent = -3}, kMnist), "accepted");
   EXPECT_NE(refusal_of({}, kMnist, -1), "accepted");

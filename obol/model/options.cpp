@@ -9,7 +9,7 @@ constexpr double kMaxLatent = 1024;
 }  // namespace
 
 void GeneratorOptions::describe(recipe::Fields& fields) {
-  fields.text("architecture", architecture, {"dcgan", "biggan"}, "of the network");
+  fields.text("architecture", architecture, {"dcgan", "biggan", "resnet"}, "of the network");
   fields.integer("width", width, recipe::between(1, kMaxWidth),
                  "channels of its last hidden layer; the first has four times as many");
   fields.integer("latent", latent, recipe::between(1, kMaxLatent), "numbers that make one image");

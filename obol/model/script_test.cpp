@@ -37,6 +37,8 @@ const std::vector<Make> kMakes = {
     {{.width = 3, .latent = 5, .activation = "relu", .output = "tanh"}, {3, 32, 32}, 1},
     {{.architecture = "biggan", .width = 2, .latent = 5}, {3, 32, 32}, 3},
     {{.architecture = "biggan", .width = 2, .latent = 5, .output = "tanh"}, {1, 32, 32}, 0},
+    {{.architecture = "resnet", .width = 2, .latent = 5}, {1, 28, 28}, 10},
+    {{.architecture = "resnet", .width = 2, .latent = 5, .output = "tanh"}, {3, 32, 32}, 1},
 };
 
 class GeneratorFile : public ::testing::Test {

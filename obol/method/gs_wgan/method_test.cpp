@@ -1,1 +1,187 @@
+#include "obol/method/gs_wgan/method.h"
 
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "obol/base/error.h"
+#include "obol/privacy/ledger.h"
+
+namespace obol::method::gs_wgan {
+namespace {
+
+using torch::Tensor;
+
+// Two classes: bright on the left, bright on the right.
+data::Dataset halves(std::int64_t count) {
+  data::Dataset data;
+  data.shape = {.channels = 1, .height = 8, .width = 8};
+  data.class_names = {"left", "right"};
+  std::vector<float> pixels;
+  for (std::int64_t k = 0; k < count; ++k) {
+    const bool is_left = k % 2 == 0;
+    data.labels.push_back(is_left ? 0 : 1);
+    Tensor image = torch::rand({8, 8}) * 0.2;
+    image.slice(1, is_left ? 0 : 4, is_left ? 4 : 8) += 0.7;
+    pixels.insert(pixels.end(), image.data_ptr<float>(), image.data_ptr<float>() + 64);
+  }
+  data.pixels = pixels;
+  data.declared_size = count;
+  return data;
+}
+
+Options some_options(const std::string& barrier) {
+  Options options{
+      .barrier = barrier, .shards = 5, .noise_multiplier = 0.5, .generated_batch = 8, .steps = 12};
+  options.method.critic_width = 4;
+  options.method.critic_steps = 2;
+  options.method.warm_start = 2;
+  options.method.critic_learning_rate = 1e-3;
+  options.generator.width = 4;
+  options.generator.latent = 3;
+  options.optimizer = {.learning_rate = 1e-3, .beta1 = 0.5, .beta2 = 0.9};
+  return options;
+}
+
+class GsWganTest : public testing::Test {
+ protected:
+  void SetUp() override { torch::manual_seed(1); }
+
+  GsWgan make(const Options& options, std::int64_t paid = 0) {
+    return {
+        options, data_,
+        Surroundings{
+            .guard = options.barrier == "none" ? nullptr : &guard_,
+            .paid = paid,
+            .disclosures = &log_,
+            .bits = bits_,
+            .bits_of = [](std::int64_t shard) { return std::make_unique<SeededBits>(100 + shard); },
+            .turns = folder_.path() / "turns.json",
+            .critics = folder_.path() / "critics",
+            .warm = warm_}};
+  }
+  std::int64_t spent() {
+    guard_.settle();
+    std::int64_t count = 0;
+    for (const privacy::Event& event : ledger_.spent()) count += count_of(event);
+    return count;
+  }
+
+  class Log final : public DisclosureLog {
+   public:
+    void record(std::string_view) override {}
+  };
+
+  TemporaryFolder folder_;
+  Log log_;
+  Private<data::Dataset> data_{halves(100)};
+  SeededBits bits_{7};
+  std::optional<Path> warm_;
+  privacy::Ledger ledger_ = privacy::Ledger::create(folder_.path() / "ledger.jsonl",
+                                                    {.neighbours = privacy::Neighbours::kReplaceOne,
+                                                     .records = 100,
+                                                     .fingerprint = "test",
+                                                     .randomness = "test"});
+  privacy::BudgetGuard guard_{ledger_, std::nullopt, {.block = 1}};
+  run::UnsafeDiagnostics nothing_;
+};
+
+TEST_F(GsWganTest, PaysForTheUsesOfOneShard) {
+  for (const std::string schedule : {"cyclic", "uniform"}) {
+    Options options = some_options("row");
+    options.schedule = schedule;
+    std::filesystem::remove(folder_.path() / "turns.json");
+    const std::int64_t before = spent();
+    GsWgan method = make(options);
+    method.start();
+    for (int t = 1; t <= 12; ++t) method.step(t, nothing_);
+    EXPECT_EQ(spent() - before, privacy::most_uses(schedule, 5, 12)) << schedule;
+  }
+}
+
+// Killed after a checkpoint, a run repeats steps; the ledger has at least what each shard answered.
+TEST_F(GsWganTest, NeverCountsFewerAnswersThanThereWere) {
+  const Options options = some_options("batch");
+  run::Sections saved;
+  {
+    GsWgan method = make(options);
+    method.start();
+    for (int t = 1; t <= 3; ++t) method.step(t, nothing_);
+    saved = method.save();
+    for (int t = 4; t <= 9; ++t) method.step(t, nothing_);  // and is killed
+  }
+  const std::int64_t paid = spent();
+  EXPECT_EQ(paid, 2);
+  GsWgan method = make(options, paid);
+  method.load(saved);
+  // Three turns were settled and up to a hundred more may have been taken: 103 turns of five
+  // shards.
+  method.step(4, nothing_);
+  EXPECT_EQ(spent(), 21);
+}
+
+TEST_F(GsWganTest, GoesOnAfterLoadingAsItWouldHave) {
+  const Options options = some_options("row");
+  GsWgan first = make(options);
+  first.start();
+  for (int t = 1; t <= 3; ++t) first.step(t, nothing_);
+  const run::Sections saved = first.save();
+  GsWgan second = make(options, spent());
+  second.load(saved);
+  EXPECT_EQ(second.save().at("generator"), saved.at("generator"));
+  EXPECT_EQ(second.save().at("average"), saved.at("average"));
+  EXPECT_EQ(second.mark(), run::Mark::kReleasable);
+}
+
+TEST_F(GsWganTest, WarmStartsOnceForAllRuns) {
+  warm_ = folder_.path() / "warm";
+  const Options options = some_options("row");
+  make(options).start();
+  const FileBytes kept(*warm_ / "000004.critic");
+  const auto before = read_all(kept, 1 << 20);
+  std::filesystem::remove_all(folder_.path() / "critics");
+  make(options).start();  // takes them from there: other bits would make other critics
+  const FileBytes copied(folder_.path() / "critics" / "000004.critic");
+  EXPECT_EQ(read_all(copied, 1 << 20), before);
+}
+
+TEST_F(GsWganTest, RefusesWhatDoesNotGoTogether) {
+  Options options = some_options("record");
+  EXPECT_THROW(check(options, data_.facts()), InvalidArgument);
+  options = some_options("row");
+  options.shards = 101;
+  EXPECT_THROW(check(options, data_.facts()), InvalidArgument);
+}
+
+// Without noise it is a GAN like others, and with little it still is.
+TEST_F(GsWganTest, LearnsWhichHalfIsBright) {
+  for (const std::string barrier : {"none", "row"}) {
+    Options options = some_options(barrier);
+    options.noise_multiplier = 0.05;
+    options.shards = 2;
+    options.steps = 300;
+    options.method.critic_steps = 3;
+    options.method.warm_start = 20;
+    options.method.average = 0.9;
+    options.optimizer.learning_rate = 5e-3;
+    std::filesystem::remove(folder_.path() / "turns.json");
+    std::filesystem::remove_all(folder_.path() / "critics");
+    GsWgan method = make(options);
+    method.start();
+    for (int t = 1; t <= options.steps; ++t) method.step(t, nothing_);
+    const run::Samples samples = *method.samples();
+    double left = 0;
+    double right = 0;
+    for (std::size_t k = 0; k < samples.pixels.size(); ++k) {
+      const bool is_right_pixel = k % 8 >= 4;
+      const bool is_right_class = k / 64 >= 10;
+      (is_right_pixel == is_right_class ? right : left) += samples.pixels[k] / 255.0 / 640;
+    }
+    // 0.8 and 0.1 in the data.
+    EXPECT_GT(right, 0.6) << barrier;
+    EXPECT_LT(left, 0.3) << barrier;
+  }
+}
+
+}  // namespace
+}  // namespace obol::method::gs_wgan
