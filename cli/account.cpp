@@ -132,6 +132,10 @@ Bill bill_of_recipe(const std::string& name, const Arguments& arguments, const A
             .neighbours = plan.neighbours};
   if (plan.budget) bill.budget = plan.budget->value();
   if (plan.calibrated) bill.remarks.push_back("calibrated: " + *plan.calibrated);
+  if (plan.if_amplified)
+    bill.remarks.push_back(
+        fmt::format("if being drawn were a secret, which critics do not keep: epsilon {}",
+                    rounded_up(account({*plan.if_amplified}, plan.delta, how).epsilon)));
   return bill;
 }
 

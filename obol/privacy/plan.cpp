@@ -56,7 +56,8 @@ std::vector<Event> events_of(const std::vector<PlannedEvent>& planned) {
   return events;
 }
 
-std::optional<PublishedCount> published_count(const PrivacyOptions& options, double multiplier) {
+std::optional<PublishedCount> published_count(const PrivacyOptions& options, double multiplier,
+                                              std::int64_t steps, std::int64_t releases) {
   if (!options.follows) return std::nullopt;
   // Only where rows are clipped one by one do several outputs of a step carry noise of their own.
   const std::int64_t rows =
@@ -70,10 +71,11 @@ std::optional<PublishedCount> published_count(const PrivacyOptions& options, dou
     count.per_release =
         SampledGaussian{needed(options.sampling_rate, "sampling_rate"), multiplier, rows};
   } else {
-    // Between two turns of a shard lie as many steps as there are shards.
-    const std::int64_t shards = needed(options.shards, "shards");
-    count.per_release =
-        FixedBatchGaussian{1 / static_cast<double>(shards), multiplier, rows * shards};
+    // The paper counts every step, the ledger the turns of one shard.
+    const double shards = static_cast<double>(needed(options.shards, "shards"));
+    const double outputs = static_cast<double>(rows) * static_cast<double>(steps);
+    count.per_release = FixedBatchGaussian{1 / shards, multiplier,
+                                           std::llround(outputs / static_cast<double>(releases))};
   }
   return count;
 }
@@ -154,7 +156,7 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
   plan.noise_multiplier = multiplier;
   plan.planned = planned(options, multiplier, plan.steps);
   plan.releases = count_of(plan.planned.back().event);
-  plan.published = published_count(options, multiplier);
+  plan.published = published_count(options, multiplier, plan.steps, plan.releases);
   if (options.schedule == "uniform")
     plan.if_amplified = ShardGaussian{1 / static_cast<double>(needed(options.shards, "shards")),
                                       joint_multiplier(options, multiplier), plan.steps};

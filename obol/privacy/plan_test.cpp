@@ -4,6 +4,7 @@
 
 #include "obol/base/error.h"
 #include "obol/privacy/calibrate.h"
+#include "obol/privacy/turns.h"
 
 namespace obol::privacy {
 namespace {
@@ -42,6 +43,25 @@ TEST(Plan, OfGsWgansPaperHasBothNumbers) {
   EXPECT_NEAR(price(plan), 379.42, 0.01);
   EXPECT_NEAR(account_as_published(*plan.published, plan.releases, plan.delta).epsilon,
               9.992623570832228, 1e-9);
+}
+
+// Drawn shards are not used equally often; the most used one is what counts.
+TEST(Plan, OfDrawnShardsHasThreeNumbers) {
+  PrivacyOptions options = paper_options();
+  options.sampling_rate.reset();
+  options.shards = 1000;
+  options.schedule = "uniform";
+  options.noise_multiplier = 1.07;
+  options.steps = 20000;
+  options.generated_batch = 32;
+  options.follows = "gs-wgan";
+  const Plan plan = plan_of(options);
+  EXPECT_EQ(plan.releases, most_uses("uniform", 1000, 20000));
+  EXPECT_GT(plan.releases, 30);
+  EXPECT_GT(price(plan), 379.42);
+  EXPECT_NEAR(account({*plan.if_amplified}, plan.delta).epsilon, 346.66, 0.01);
+  EXPECT_NEAR(account_as_published(*plan.published, plan.releases, plan.delta).epsilon, 9.9926,
+              2e-4);
 }
 
 TEST(Plan, AJointClipIsOneOutputAStep) {

@@ -56,10 +56,24 @@ bool CriticBank::has(std::int64_t number) const {
          (!error && bytes == static_cast<std::uintmax_t>(options_.numbers) * sizeof(float));
 }
 
-void CriticBank::write(std::int64_t number, const CriticState& state) const {
-  const Tensor numbers = state.numbers.cpu().contiguous();
-  write_aside(file_of(number), std::as_bytes(std::span(numbers.data_ptr<float>(),
-                                                       static_cast<std::size_t>(numbers.numel()))));
+void CriticBank::write(std::int64_t number, const Private<CriticState>& state) const {
+  static_cast<void>(state.map([&](const CriticState& one) {
+    const Tensor numbers = one.numbers.cpu().contiguous();
+    write_aside(file_of(number),
+                std::as_bytes(std::span(numbers.data_ptr<float>(),
+                                        static_cast<std::size_t>(numbers.numel()))));
+    return true;
+  }));
+}
+
+Private<CriticState> CriticBank::read(std::int64_t number) const {
+  const FileBytes file(file_of(number));
+  Tensor numbers = torch::empty({options_.numbers});
+  file.read_exactly(0,
+                    std::as_writable_bytes(std::span(numbers.data_ptr<float>(),
+                                                     static_cast<std::size_t>(numbers.numel()))),
+                    "a critic");
+  return Private<CriticState>(CriticState{numbers.to(options_.device)});
 }
 
 void CriticBank::keep(std::int64_t number, const Private<CriticState>& state) {
@@ -71,47 +85,26 @@ void CriticBank::keep(std::int64_t number, const Private<CriticState>& state) {
          static_cast<std::int64_t>(by_use_.size()) * bytes > options_.most_bytes) {
     const std::int64_t last = by_use_.back();
     const auto found = in_memory_.find(last);
-    static_cast<void>(found->second.map([&](const CriticState& one) {
-      write(last, one);
-      return true;
-    }));
+    write(last, found->second);
     in_memory_.erase(found);
     by_use_.pop_back();
   }
 }
 
 void CriticBank::put(std::int64_t number, const Private<CriticState>& state) {
-  static_cast<void>(state.map([&](const CriticState& one) {
-    write(number, one);
-    return true;
-  }));
+  write(number, state);
   keep(number, state);
 }
 
 Private<CriticState> CriticBank::take(std::int64_t number) {
   const auto found = in_memory_.find(number);
-  if (found != in_memory_.end()) {
-    by_use_.remove(number);
-    by_use_.push_front(number);
-    return found->second;
-  }
-  const FileBytes file(file_of(number));
-  Tensor numbers = torch::empty({options_.numbers});
-  file.read_exactly(0,
-                    std::as_writable_bytes(std::span(numbers.data_ptr<float>(),
-                                                     static_cast<std::size_t>(numbers.numel()))),
-                    "a critic");
-  const Private<CriticState> state(CriticState{numbers.to(options_.device)});
+  const Private<CriticState> state = found != in_memory_.end() ? found->second : read(number);
   keep(number, state);
   return state;
 }
 
 void CriticBank::flush() {
-  for (const auto& [number, state] : in_memory_)
-    static_cast<void>(state.map([&, number = number](const CriticState& one) {
-      write(number, one);
-      return true;
-    }));
+  for (const auto& [number, state] : in_memory_) write(number, state);
 }
 
 }  // namespace obol::method::gs_wgan

@@ -31,14 +31,17 @@ class CriticBank {
   explicit CriticBank(BankOptions options);
 
   [[nodiscard]] bool has(std::int64_t number) const;
+  // The file of one, past the memory. DataError where there is none.
+  [[nodiscard]] Private<CriticState> read(std::int64_t number) const;
+  void write(std::int64_t number, const Private<CriticState>& state) const;
+
   void put(std::int64_t number, const Private<CriticState>& state);
-  // To be changed by the caller. DataError where there is none.
+  // To be changed by the caller.
   Private<CriticState> take(std::int64_t number);
   void flush();
 
  private:
   [[nodiscard]] Path file_of(std::int64_t number) const;
-  void write(std::int64_t number, const CriticState& state) const;
   void keep(std::int64_t number, const Private<CriticState>& state);
 
   BankOptions options_;

@@ -93,13 +93,12 @@ void GsWgan::warm_start() {
   if (surroundings_.warm)
     cache.emplace(BankOptions{.folder = *surroundings_.warm,
                               .numbers = critic_.state_size(),
-                              .device = surroundings_.device,
-                              .most_bytes = 0});
+                              .device = surroundings_.device});
   std::vector<std::int64_t> missing;
   for (std::int64_t k = 0; k < options_.shards; ++k) {
     if (bank_.has(k)) continue;
     if (cache && cache->has(k))
-      bank_.put(k, cache->take(k));
+      bank_.put(k, cache->read(k));
     else
       missing.push_back(k);
   }
@@ -120,7 +119,7 @@ void GsWgan::warm_start() {
       if (!state) return;
       const std::lock_guard<std::mutex> lock(one_at_a_time);
       bank_.put(shard, *state);
-      if (cache) cache->put(shard, *state);
+      if (cache) cache->write(shard, *state);
     }
   };
   // A critic is too small to share: each core takes its own.
