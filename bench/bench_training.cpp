@@ -16,6 +16,7 @@
 #include <torch/torch.h>
 
 #include "obol/base/file.h"
+#include "obol/base/memory.h"
 #include "obol/data/sampler.h"
 #include "obol/method/dp_sinkhorn/method.h"
 #include "obol/privacy/ledger.h"
@@ -222,6 +223,7 @@ double peak_gib() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  obol::keep_freed_memory();
   at::set_num_threads(argc > 1 ? std::stoi(argv[1]) : 2);
   const double product = product_rate();
   std::cout << fmt::format("2048 x 2048 product: {:.1f} GFLOP/s, {} threads\n", product / 1e9,

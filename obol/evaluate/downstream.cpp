@@ -21,7 +21,7 @@ constexpr std::int64_t kSmallestBatch = 50;
 constexpr std::int64_t kStepsInAnEpoch = 100;
 // A batch is passed in parts: the tensors of a part stay in memory that malloc reuses, those of a
 // whole batch are handed back to the system and faulted in anew each time.
-constexpr std::int64_t kPart = 100;
+constexpr std::int64_t kPart = 50;
 constexpr double kLearningRate = 1e-3;
 constexpr std::int64_t kHeldOut = 10;     // one in so many
 constexpr std::int64_t kIterations = 10;  // of L-BFGS: what counts as an epoch

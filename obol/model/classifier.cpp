@@ -1,6 +1,7 @@
 #include "obol/model/classifier.h"
 
 #include "obol/base/error.h"
+#include "obol/model/dropout.h"
 #include "obol/model/max_pool.h"
 
 namespace obol::model {
@@ -9,7 +10,6 @@ namespace {
 using torch::Tensor;
 
 constexpr std::int64_t kHidden = 100;
-constexpr double kDropout = 0.5;
 
 class LogisticRegression final : public Classifier {
  public:
@@ -54,7 +54,8 @@ class Cnn final : public Classifier {
 
  private:
   Tensor layer(torch::nn::Conv2d& convolution, const Tensor& x) {
-    return at::dropout(max_pool_relu(convolution->forward(x)), kDropout, is_training());
+    const Tensor y = max_pool_relu(convolution->forward(x));
+    return is_training() ? drop_half(y) : y;
   }
 
   torch::nn::Conv2d first_;

@@ -93,6 +93,17 @@ OBOL_FOR_EACH_PROCESSOR void gradient_of_one(const T* gradient, const std::uint8
   for (std::int64_t k = 0; k < channels; ++k) result[k] = which[k] == row ? gradient[k] : T{0};
 }
 
+template <class T>
+OBOL_FOR_EACH_PROCESSOR void keep_by_bits(std::int32_t bits, const T* x, std::int64_t count,
+                                          T* __restrict result) {
+  const auto word = static_cast<std::uint32_t>(bits);
+  if (count == 32) {
+    for (std::uint32_t k = 0; k < 32; ++k) result[k] = ((word >> k) & 1U) != 0 ? 2 * x[k] : T{0};
+    return;
+  }
+  for (std::int64_t k = 0; k < count; ++k) result[k] = ((word >> k) & 1U) != 0 ? 2 * x[k] : T{0};
+}
+
 template void add_deviations(const float*, std::int64_t, std::int64_t, const float*, float*,
                              float*);
 template void rectify(const Rectifier<float>&, const float*, std::int64_t, float*);
@@ -101,6 +112,7 @@ template void add_gradients(const Rectifier<float>&, const float*, const float*,
 template void combine_gradients(const Rectifier<float>&, const float*, const float*, std::int64_t,
                                 const float*, const float*, float*);
 template void largest_of_four(const float* const*, std::int64_t, float*, std::uint8_t*);
+template void keep_by_bits(std::int32_t, const float*, std::int64_t, float*);
 template void gradient_of_one(const float*, const std::uint8_t*, std::uint8_t, std::int64_t,
                               float*);
 
@@ -112,6 +124,7 @@ template void add_gradients(const Rectifier<double>&, const double*, const doubl
 template void combine_gradients(const Rectifier<double>&, const double*, const double*,
                                 std::int64_t, const double*, const double*, double*);
 template void largest_of_four(const double* const*, std::int64_t, double*, std::uint8_t*);
+template void keep_by_bits(std::int32_t, const double*, std::int64_t, double*);
 template void gradient_of_one(const double*, const std::uint8_t*, std::uint8_t, std::int64_t,
                               double*);
 

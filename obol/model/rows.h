@@ -43,4 +43,8 @@ template <class T>
 void gradient_of_one(const T* gradient, const std::uint8_t* which, std::uint8_t row,
                      std::int64_t channels, T* __restrict result);
 
+// result = 2 x where the number's bit is set, else 0; at most 32 of them.
+template <class T>
+void keep_by_bits(std::int32_t bits, const T* x, std::int64_t count, T* __restrict result);
+
 }  // namespace obol::model
