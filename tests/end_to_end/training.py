@@ -52,8 +52,8 @@ def bands(random, count, classes=3):
     return images, labels
 
 
-def obol(*arguments, code=0, **options):
-    done = subprocess.run([OBOL, *map(str, arguments)], capture_output=True, text=True, timeout=300,
+def obol(*arguments, code=0, timeout=300, **options):
+    done = subprocess.run([OBOL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
                           **options)
     assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
     return done
