@@ -20,7 +20,7 @@
 
 #include "obol/barrier/barrier.h"
 #include "obol/barrier/records.h"
-#include "obol/method/dp_sinkhorn/features.h"
+#include "obol/method/features.h"
 #include "obol/method/dp_sinkhorn/options.h"
 #include "obol/method/trainee.h"
 #include "obol/model/generator.h"

@@ -1,4 +1,4 @@
-#include "obol/method/dp_sinkhorn/features.h"
+#include "obol/method/features.h"
 
 #include <cmath>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "obol/base/error.h"
 
-namespace obol::method::dp_sinkhorn {
+namespace obol::method {
 namespace {
 
 using torch::Tensor;
@@ -22,6 +22,14 @@ TEST(Features, OfAllFrequenciesKeepDistances) {
   const Tensor low = all(torch::ones({1, 128})).view({2, 64});
   EXPECT_NEAR(low[0][0].item<double>(), 8, 1e-5);
   EXPECT_LT(low.slice(1, 1).abs().max().item<double>(), 1e-5);
+}
+
+TEST(Features, TheWholeTransformKeepsDistancesAndHasAnInverse) {
+  const Features all = cosine_transform(kShape, torch::kCPU);
+  const Tensor x = torch::randn({5, 192});
+  EXPECT_LT((all(x).norm(2, 1) - x.norm(2, 1)).abs().max().item<double>(), 1e-5);
+  EXPECT_GT((all(x) - x).abs().max().item<double>(), 0.1);
+  EXPECT_LT((all.inverse()(all(x)) - x).abs().max().item<double>(), 1e-5);
 }
 
 TEST(Features, DropHighFrequenciesAndKeepTheNormBelowThatOfTheImage) {
@@ -62,4 +70,4 @@ TEST(Features, SayWhatTheyTake) {
 }
 
 }  // namespace
-}  // namespace obol::method::dp_sinkhorn
+}  // namespace obol::method

@@ -1,4 +1,4 @@
-#include "obol/method/dp_sinkhorn/features.h"
+#include "obol/method/features.h"
 
 #include <charconv>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "obol/base/error.h"
 
-namespace obol::method::dp_sinkhorn {
+namespace obol::method {
 namespace {
 
 using torch::Tensor;
@@ -76,6 +76,11 @@ Tensor Features::dropped(const Tensor& images) const {
   return images - seen.view_as(images);
 }
 
+Features Features::inverse() const {
+  if (are_pixels()) return {};
+  return {shape_, vertical_.t(), horizontal_.t(), rows_};
+}
+
 Features parse_features(std::string_view text, const data::ImageShape& shape) {
   if (text == "pixels") return {};
   if (text.starts_with("blur:")) {
@@ -93,4 +98,9 @@ Features parse_features(std::string_view text, const data::ImageShape& shape) {
   throw InvalidArgument(violation("method.features", "pixels, blur:S or dct:K", text));
 }
 
-}  // namespace obol::method::dp_sinkhorn
+Features cosine_transform(const data::ImageShape& shape, const torch::Device& device) {
+  return {shape, cosines(shape.height, shape.height).to(device),
+          cosines(shape.width, shape.width).to(device), Features::Rows::kOrthonormal};
+}
+
+}  // namespace obol::method

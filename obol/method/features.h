@@ -1,4 +1,4 @@
-// Public linear maps of images, in whose space the record barrier may measure and release.
+// Public linear maps of images, in whose space records are measured, released or privatised.
 //
 //   Features features = parse_features("dct:14", {.channels = 1, .height = 28, .width = 28});
 //   torch::Tensor low = features(images);      // [n, 784] to [n, 196]
@@ -12,7 +12,7 @@
 
 #include "obol/data/dataset.h"
 
-namespace obol::method::dp_sinkhorn {
+namespace obol::method {
 
 class Features {
  public:
@@ -28,6 +28,8 @@ class Features {
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& images) const;
   // The part of images that the features cannot see, in pixels; undefined where they see all.
   [[nodiscard]] torch::Tensor dropped(const torch::Tensor& images) const;
+  // Back to images, of what has orthonormal rows and drops nothing.
+  [[nodiscard]] Features inverse() const;
 
  private:
   data::ImageShape shape_;
@@ -39,4 +41,7 @@ class Features {
 // pixels, blur:S or dct:K; InvalidArgument otherwise.
 Features parse_features(std::string_view text, const data::ImageShape& shape);
 
-}  // namespace obol::method::dp_sinkhorn
+// The orthonormal discrete cosine transform of every channel, all of it.
+Features cosine_transform(const data::ImageShape& shape, const torch::Device& device);
+
+}  // namespace obol::method
