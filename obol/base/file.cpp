@@ -153,6 +153,17 @@ void AtomicFile::write_through(std::span<const std::byte> bytes) {
   }
 }
 
+void AtomicFile::rewrite(std::uint64_t offset, std::string_view text) {
+  flush();
+  while (!text.empty()) {
+    const ssize_t count = pwrite(descriptor_, text.data(), text.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write", path_, errno);
+    text.remove_prefix(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
 void AtomicFile::commit() {
   flush();
   if (fsync(descriptor_) != 0) fail("write", path_, errno);

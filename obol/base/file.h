@@ -78,6 +78,8 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
+  // Writes over what was written at `offset` before: a checksum that is known only at the end.
+  void rewrite(std::uint64_t offset, std::string_view text);
   void commit();
 
  private:

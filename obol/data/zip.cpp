@@ -273,24 +273,45 @@ std::unique_ptr<Stream> open_zip_entry(const Bytes& bytes, const ZipEntry& entry
 }
 
 void ZipWriter::add(const std::string& name, const std::function<void(const Sink&)>& content) {
-  ZipEntry entry{.name = name, .local_header = file_.written()};
-  uLong crc = 0;
-  content([&](std::span<const std::byte> bytes) {
-    if (bytes.empty()) return;  // zlib takes a null pointer as a wish to start again
-    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-    entry.size += bytes.size();
-  });
-  entry.crc = static_cast<std::uint32_t>(crc);
-  entry.packed_size = entry.size;
+  std::uint64_t size = 0;
+  content([&](std::span<const std::byte> bytes) { size += bytes.size(); });
+  start(name, size);
+  content([&](std::span<const std::byte> bytes) { append(bytes); });
+  end();
+}
+
+void ZipWriter::start(const std::string& name, std::uint64_t size) {
+  const ZipEntry& entry = entries_.emplace_back(
+      ZipEntry{.name = name, .packed_size = size, .size = size, .local_header = file_.written()});
+  left_ = size;
   FieldWriter header;
   header.put(kLocalMagic, 4);
-  put_common(header, entry);
+  put_common(header, entry);  // the checksum follows in end()
   const std::string extra = sizes64(entry, false);
   header.put(field32(entry, entry.packed_size), 4).put(field32(entry, entry.size), 4);
   header.put(name.size(), 2).put(extra.size(), 2).put(name).put(extra);
   file_.write(header.text());
-  content([&](std::span<const std::byte> bytes) { file_.write(bytes); });
-  entries_.push_back(std::move(entry));
+}
+
+void ZipWriter::append(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;  // zlib takes a null pointer as a wish to start again
+  ZipEntry& entry = entries_.back();
+  if (bytes.size() > left_)
+    throw Error(violation("the content of a ZIP entry", fmt::format("{} bytes", entry.size),
+                          "longer", entry.name));
+  left_ -= bytes.size();
+  entry.crc = static_cast<std::uint32_t>(
+      crc32_z(entry.crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  file_.write(bytes);
+}
+
+void ZipWriter::end() {
+  const ZipEntry& entry = entries_.back();
+  if (left_ != 0)
+    throw Error(violation("the content of a ZIP entry", fmt::format("{} bytes", entry.size),
+                          fmt::format("{} bytes short", left_), entry.name));
+  constexpr std::uint64_t kChecksumAt = 14;
+  file_.rewrite(entry.local_header + kChecksumAt, FieldWriter().put(entry.crc, 4).text());
 }
 
 void ZipWriter::finish() {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "obol/base/file.h"
@@ -33,14 +35,21 @@ std::unique_ptr<Stream> open_zip_entry(const Bytes& bytes, const ZipEntry& entry
 class ZipWriter {
  public:
   explicit ZipWriter(AtomicFile& file) : file_(file) {}
-  // `content` is called twice with a sink: once to measure and sum, once to write.
+  // `content` is called twice with a sink: once to measure, once to write.
   using Sink = std::function<void(std::span<const std::byte>)>;
   void add(const std::string& name, const std::function<void(const Sink&)>& content);
+  // Or, where content can be had only once: its size first, then the content in pieces. Error
+  // where they are not of that size.
+  void start(const std::string& name, std::uint64_t size);
+  void append(std::span<const std::byte> bytes);
+  void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
+  void end();
   void finish();
 
  private:
   AtomicFile& file_;
   std::vector<ZipEntry> entries_;
+  std::uint64_t left_ = 0;  // of the entry that was started
 };
 
 }  // namespace obol::data
