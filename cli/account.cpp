@@ -17,6 +17,7 @@
 #include "obol/base/file.h"
 #include "obol/base/plot.h"
 #include "obol/base/text.h"
+#include "obol/method/method_name.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/certificate.h"
 #include "obol/privacy/event_json.h"
@@ -119,6 +120,10 @@ Bill bill_of_recipe(const std::string& name, const Arguments& arguments, const A
   const auto heading = recipe.read<recipe::Heading>("");
   const auto options = recipe.read<PrivacyOptions>("privacy");
   recipe.finish("privacy");
+  if (method::method_of(recipe) == "ldp-wgan")
+    throw InvalidArgument(
+        violation("the recipe", "one that spends privacy",
+                  "for records that were privatised before: their certificate has the price"));
   const Plan plan = plan_of(options, how);
   Bill bill{.title = heading.title.value_or(name),
             .items = plan.planned,

@@ -31,6 +31,7 @@ double value_of(const ordered_json& object, const char* key = "value") {
 }
 
 void print_classifiers(const ordered_json& found) {
+  if (found["classifiers"].empty()) return;
   std::cout << fmt::format("trained on {} synthetic images, tested on {} real ones ({} protocol)\n",
                            found["synthetic"].get<std::int64_t>(),
                            found["test"].get<std::int64_t>(), found["protocol"].get<std::string>());
@@ -128,7 +129,7 @@ void add_evaluate(CLI::App& root, Action& action) {
       "evaluate", "train classifiers on synthetic images, test them on real ones, compare both");
   auto arguments = std::make_shared<Arguments>();
   EvaluateRequest& request = arguments->request;
-  command->add_option("run", request.subject, "the folder of a run, or labelled images")
+  command->add_option("run", request.subject, "the folder of a run, or images")
       ->required();
   command->add_option("--against", request.against,
                       "real data: its test split, or all of it (the test split of the recipe's)");

@@ -64,6 +64,7 @@ ExitCode run(int argc, char** argv) {
   add_training(app, action);
   add_evaluate(app, action);
   add_sweep(app, action);
+  add_plot(app, action);
   add_report(app, action);
   add_compare(app, action);
   add_release(app, action);

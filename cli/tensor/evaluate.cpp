@@ -107,7 +107,18 @@ ordered_json summary(const std::vector<evaluate::TestResult>& results) {
           {"per_class", results.front().per_class()}};
 }
 
+// Images without labels are all of one class.
+LabelledImages to_images(const data::Dataset& data) {
+  LabelledImages images = evaluate::to_tensors(data);
+  if (!data.is_labelled()) images.labels = torch::zeros({images.images.size(0)}, torch::kLong);
+  return images;
+}
+
 ordered_json classify(const Work& work, const LabelledImages& first) {
+  if (!work.subject.is_labelled()) {
+    log_info("the synthetic images have no labels: what needs them is left out");
+    return ordered_json::object();
+  }
   std::vector<std::vector<evaluate::TestResult>> results(work.request.classifiers.size());
   for (std::int64_t seed = 1; seed <= work.request.seeds; ++seed) {
     const LabelledImages synthetic =
@@ -120,6 +131,18 @@ ordered_json classify(const Work& work, const LabelledImages& first) {
   for (std::size_t k = 0; k < results.size(); ++k)
     classifiers[work.request.classifiers[k]] = summary(results[k]);
   return classifiers;
+}
+
+// As what a classifier takes unlabelled images: how many classes there would be if all that occur
+// were as frequent (the exponential of the entropy), and the share of each.
+ordered_json classes_seen(const Tensor& probabilities) {
+  const std::int64_t classes = probabilities.size(1);
+  const Tensor counts = torch::bincount(probabilities.argmax(1).cpu(), {}, classes);
+  const Tensor shares = counts.to(torch::kDouble) / counts.sum();
+  const double entropy = -torch::xlogy(shares, shares).sum().item<double>();
+  return {{"value", std::exp(entropy)},
+          {"per_class", std::vector<double>(shares.data_ptr<double>(),
+                                            shares.data_ptr<double>() + classes)}};
 }
 
 // One half of the real images makes the feature space, the other is compared in it: neither the
@@ -150,30 +173,39 @@ ordered_json in_feature_space(const Work& work, const LabelledImages& synthetic)
   const auto one = [&](double value) {
     return ordered_json{{"value", value}, {"against", against}};
   };
-  return {{"classifier_fid", one(distance)},
-          {"inception_score", {{"value", score.value}, {"deviation", score.deviation}}},
-          {"precision", one(overlap.precision)},
-          {"recall", one(overlap.recall)},
-          {"density", one(overlap.density)},
-          {"coverage", one(overlap.coverage)}};
+  ordered_json found = {{"classifier_fid", one(distance)},
+                        {"inception_score", {{"value", score.value}, {"deviation", score.deviation}}},
+                        {"precision", one(overlap.precision)},
+                        {"recall", one(overlap.recall)},
+                        {"density", one(overlap.density)},
+                        {"coverage", one(overlap.coverage)}};
+  if (!work.subject.is_labelled()) found["classes_seen"] = classes_seen(made.probabilities);
+  return found;
 }
 
 void add_wasserstein(const Work& work, const LabelledImages& synthetic, ordered_json& quality) {
-  Progress progress("transport to the real images", 2 * work.num_classes(), "classes");
+  constexpr std::int64_t kOfOneClass = 2000;
+  const bool is_labelled = work.subject.is_labelled();
+  const std::int64_t classes = is_labelled ? work.num_classes() : 1;
+  LabelledImages all = work.real;
+  if (!is_labelled) all.labels = torch::zeros_like(all.labels);
+  Progress progress("transport to the real images", 2 * classes, "classes");
   const auto report = [&] {
     check_interrupt();
     progress.advance(1);
   };
-  const evaluate::WassersteinOptions options;
-  const evaluate::Wasserstein found =
-      evaluate::wasserstein(synthetic, work.real, work.num_classes(), options, report);
-  // What it is between real images and others, as many of them as there are.
-  const LabelledImages shuffled = evaluate::some_of(work.real, work.real.labels.size(0), 1);
+  // What it is between real images and others is computed with as many of them as there are, so
+  // that there must be as many between synthetic and real ones.
+  const LabelledImages shuffled = evaluate::some_of(all, all.labels.size(0), 1);
   const std::int64_t half = shuffled.labels.size(0) / 2;
+  evaluate::WassersteinOptions options;
+  if (!is_labelled) options.per_class = std::min(kOfOneClass, half);
+  const evaluate::Wasserstein found =
+      evaluate::wasserstein(synthetic, all, classes, options, report);
   const evaluate::Wasserstein between =
       evaluate::wasserstein({shuffled.images.slice(0, 0, half), shuffled.labels.slice(0, 0, half)},
                             {shuffled.images.slice(0, half), shuffled.labels.slice(0, half)},
-                            work.num_classes(), options, report);
+                            classes, options, report);
   const auto add = [&](const char* name, const evaluate::ClassDistances& distances,
                        const evaluate::ClassDistances& real) {
     quality[name] = {{"value", distances.value},
@@ -328,6 +360,8 @@ void check(const EvaluateRequest& request, const Subject& subject) {
   if (request.seeds < 1) throw InvalidArgument(violation("--seeds", "at least 1", request.seeds));
   if (request.suite_records < 2)
     throw InvalidArgument(violation("--suite-records", "at least 2", request.suite_records));
+  if (!request.suite.empty() && !subject.is_labelled())
+    throw InvalidArgument(violation("--suite", "left out for images without labels", request.suite));
   if (request.memorisation) static_cast<void>(subject.run("--memorisation"));
   if (request.real_baseline) static_cast<void>(subject.run("--real-baseline"));
   if (request.noisy) static_cast<void>(subject.run("--noisy"));
@@ -344,7 +378,7 @@ EvaluateAnswer run_evaluate(const EvaluateRequest& request) {
   check(request, subject);
   const Work work{request, subject, device, evaluate::to_tensors(subject.real())};
   const data::Dataset made = subject.synthetic(1);
-  const LabelledImages synthetic = evaluate::to_tensors(made);
+  const LabelledImages synthetic = to_images(made);
 
   ordered_json found = heading();
   found["protocol"] = request.protocol;

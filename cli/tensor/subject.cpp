@@ -11,6 +11,7 @@
 #include "obol/base/error.h"
 #include "obol/base/random.h"
 #include "obol/base/text.h"
+#include "obol/method/method_name.h"
 #include "obol/model/sample.h"
 #include "obol/model/script.h"
 #include "obol/recipe/recipe.h"
@@ -40,9 +41,7 @@ bool has_split(const std::string& source, data::ReadOptions options, data::Split
   }
 }
 
-void require_labels(const data::Dataset& data, const char* name, const std::string& where) {
-  if (!data.is_labelled())
-    throw DataError(violation(fmt::format("the {} images", name), "labelled", "not", where));
+void require_some(const data::Dataset& data, const char* name, const std::string& where) {
   if (data.count() == 0)
     throw DataError(violation(fmt::format("the {} images", name), "at least one", "none", where));
 }
@@ -109,6 +108,9 @@ void Subject::read_real(const std::string& other) {
   const std::string source = other.empty() ? described_.source.value_or("") : other;
   if (source.empty())
     throw InvalidArgument(violation("--against", "given", "missing, and no recipe names data"));
+  if (is_local_ && other.empty())
+    throw InvalidArgument(
+        violation("--against", "given for a run on privatised records", "missing"));
   const data::Split trained_on = options.split;
   const bool has_test = has_split(source, options, data::Split::kTest);
   options.split = has_test ? data::Split::kTest : data::Split::kTrain;
@@ -120,21 +122,20 @@ void Subject::read_real(const std::string& other) {
   source_ = source;
   // Not the name of a file: where data lie is not to be handed over with the evaluation.
   against_ = has_test ? "test" : "other images";
-  require_labels(real_, "real", source);
+  if (!real_.is_labelled()) throw DataError(violation("the real images", "labelled", "not", source));
+  require_some(real_, "real", source);
 }
 
 void Subject::read_run(const EvaluateRequest& request, const torch::Device& device) {
   folder_ = run::RunFolder::open(request.subject);
   auto recipe = recipe::Recipe::parse(folder_->recipe(), "recipe.toml");
   described_ = recipe.read<data::RecipeData>("data");
+  is_local_ = method::method_of(recipe) == "ldp-wgan";
   read_real(request.against);
   if (!fs::exists(folder_->generator()))
     throw DataError(
         violation(folder_->path().string(), "a run with a generator", "one that has none yet"));
   generator_ = model::load_generator(folder_->generator());
-  if (!generator_->is_conditional())
-    throw DataError(violation("the generator", "one of labelled images", "without classes",
-                              folder_->generator().string()));
   if (generator_->num_classes() > real_.num_classes())
     throw DataError(violation("the classes of the real images",
                               fmt::format("the {} of the generator", generator_->num_classes()),
@@ -149,10 +150,14 @@ void Subject::read_file(const EvaluateRequest& request) {
   if (request.against.empty())
     throw InvalidArgument(violation("--against", "given with a file of samples", "missing"));
   read_real(request.against);
-  require_labels(samples_, "synthetic", request.subject);
-  align_labels(samples_, real_.class_names, request.subject);
+  require_some(samples_, "synthetic", request.subject);
+  if (samples_.is_labelled()) align_labels(samples_, real_.class_names, request.subject);
   if (request.count && *request.count < samples_.count())
     samples_ = some_of(samples_, *request.count);
+}
+
+bool Subject::is_labelled() const {
+  return generator_ ? generator_->is_conditional() : samples_.is_labelled();
 }
 
 data::Dataset Subject::synthetic(std::int64_t seed) const {
@@ -168,6 +173,9 @@ const run::RunFolder& Subject::run(const std::string& option) const {
 
 Private<data::Dataset> Subject::training() const {
   if (!described_.source) throw DataError("the run's recipe must name its data, but does not");
+  if (is_local_)
+    throw InvalidArgument(
+        "the images that the run learnt must be at hand for this, but only privatised records are");
   return Private<data::Dataset>(data::read(*described_.source, described_.options()));
 }
 

@@ -27,6 +27,8 @@ class Subject {
   // DataError or InvalidArgument, in one sentence, where the images cannot be compared.
   Subject(const EvaluateRequest& request, const torch::Device& device);
 
+  // Whether the synthetic images have labels. Real ones do.
+  [[nodiscard]] bool is_labelled() const;
   // Of a generator other images for every seed; of a file always the same.
   [[nodiscard]] data::Dataset synthetic(std::int64_t seed) const;
   [[nodiscard]] const data::Dataset& real() const noexcept { return real_; }
@@ -49,6 +51,7 @@ class Subject {
   std::optional<run::RunFolder> folder_;
   data::RecipeData described_;
   std::shared_ptr<model::Generator> generator_;
+  bool is_local_ = false;  // trained on privatised records
   std::int64_t count_ = 0;
   data::Dataset samples_;
   data::Dataset real_;

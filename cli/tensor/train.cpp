@@ -9,8 +9,10 @@
 #include "obol/data/catalogue.h"
 #include "obol/data/reader.h"
 #include "obol/data/writer.h"
+#include "obol/local/privatized.h"
 #include "obol/method/dp_sinkhorn/fit.h"
 #include "obol/method/gs_wgan/fit.h"
+#include "obol/method/ldp_wgan/fit.h"
 #include "obol/method/method_name.h"
 #include "obol/model/sample.h"
 #include "obol/model/script.h"
@@ -19,18 +21,32 @@
 namespace obol::cli {
 namespace {
 
+const std::string& source_of(const method::Experiment& experiment) {
+  if (!experiment.data.source)
+    throw InvalidArgument(
+        violation("data.source", "given", "missing", experiment.places("data.source")));
+  return *experiment.data.source;
+}
+
 // Known data that are not here yet are brought.
 data::Dataset read_data(const method::Experiment& experiment) {
   const data::RecipeData& described = experiment.data;
-  if (!described.source)
-    throw InvalidArgument(
-        violation("data.source", "given", "missing", experiment.places("data.source")));
-  const data::KnownDataset* known = data::find_known(*described.source);
+  const std::string& source = source_of(experiment);
+  const data::KnownDataset* known = data::find_known(source);
   if (known != nullptr && !known->files.empty() && !data::is_present(*known)) {
     log_info("fetching {}", known->name);
     static_cast<void>(data::fetch(known->name));
   }
-  return data::read(*described.source, described.options());
+  return data::read(source, described.options());
+}
+
+// Privatised before they came here: anything else is refused, so that this side never has it.
+local::Privatized read_privatized(const method::Experiment& experiment) {
+  const std::string& source = source_of(experiment);
+  if (data::find_known(source) != nullptr || !std::filesystem::is_regular_file(source))
+    throw InvalidArgument(violation("data.source", "a file made by 'obol privatize'", source,
+                                    experiment.places("data.source")));
+  return local::read_privatized(source);
 }
 
 template <class MethodOptions>
@@ -50,9 +66,12 @@ run::Outcome run_train(const TrainRequest& request) {
                                    .diagnostics = request.unsafe_diagnostics
                                                       ? run::Diagnostics::kUnsafe
                                                       : run::Diagnostics::kNone};
-  return method::method_of(recipe) == "gs-wgan"
-             ? read_and_fit<method::gs_wgan::MethodOptions>(recipe, options)
-             : read_and_fit<method::dp_sinkhorn::MethodOptions>(recipe, options);
+  const std::string name = method::method_of(recipe);
+  if (name == "gs-wgan") return read_and_fit<method::gs_wgan::MethodOptions>(recipe, options);
+  if (name == "dp-sinkhorn")
+    return read_and_fit<method::dp_sinkhorn::MethodOptions>(recipe, options);
+  const auto experiment = method::read_experiment<method::ldp_wgan::MethodOptions>(recipe);
+  return fit(experiment, read_privatized(experiment), options);
 }
 
 void run_sample(const SampleRequest& request) {

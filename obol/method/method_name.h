@@ -13,7 +13,7 @@ struct MethodName {
   std::string name = "dp-sinkhorn";
 
   void describe(recipe::Fields& fields) {
-    fields.text("name", name, {"dp-sinkhorn", "gs-wgan"}, "the method");
+    fields.text("name", name, {"dp-sinkhorn", "gs-wgan", "ldp-wgan"}, "the method");
   }
 };
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <iostream>
 #include <numbers>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <torch/torch.h>
 
 #include "obol/method/ldp_wgan/loss.h"
+#include "obol/transport/tensor/problem.h"
 
 namespace obol::method::ldp_wgan {
 namespace {
@@ -28,8 +30,9 @@ double between_gaussians(double s, double t, double lambda) {
 // KL(N(0, s) || N(0, t)).
 double relative_entropy(double s, double t) { return (s / t - 1 - std::log(s / t)) / 2; }
 
-double least_at(const std::function<double(double)>& value, double low, double high) {
-  for (int k = 0; k < 200; ++k) {
+double least_at(const std::function<double(double)>& value, double low, double high,
+                int thirds = 200) {
+  for (int k = 0; k < thirds; ++k) {
     const double a = low + (high - low) / 3;
     const double b = high - (high - low) / 3;
     if (value(a) < value(b))
@@ -82,6 +85,98 @@ TEST(Theorem1, SmoothedRelativeEntropyStaysBelowTheBound) {
         EXPECT_LE(relative_entropy(clean + noise, found * found + noise), bound);
         EXPECT_LE(relative_entropy(found * found + noise, clean + noise), bound);
       }
+}
+
+// One number is to be learnt, the standard deviation of N(0, 1), from n records with noise of 0.8.
+// Both sides are grids, so that the optimum is known to many digits.
+class OneNumber {
+ public:
+  explicit OneNumber(double sigma) : lambda_(2 * sigma * sigma) {
+    normal_ = std::numbers::sqrt2 *
+              torch::erfinv((torch::arange(kLatents, torch::kDouble) + 0.5) * (2.0 / kLatents) - 1);
+    const double spread = std::sqrt(1 + sigma * sigma);
+    edges_ = torch::linspace(-5 * spread, 5 * spread, kBins + 1, torch::kDouble);
+    const Tensor below = (1 + torch::erf(edges_ / (spread * std::numbers::sqrt2))) / 2;
+    law_ = below.slice(0, 1) - below.slice(0, 0, kBins);
+    law_ = law_ / law_.sum();
+    best_ = learnt(law_);
+  }
+
+  [[nodiscard]] double loss(double theta, const Tensor& weights) const {
+    const Tensor middles = (edges_.slice(0, 1) + edges_.slice(0, 0, kBins)) / 2;
+    return transport::sinkhorn({.x = (theta * normal_).unsqueeze(1),
+                                .y = middles.unsqueeze(1),
+                                .cost = {},
+                                .b = weights},
+                               {.regularization = lambda_, .tolerance = 1e-9})
+        .dual;
+  }
+  [[nodiscard]] double learnt(const Tensor& weights) const {
+    return least_at([&](double theta) { return loss(theta, weights); }, 0.2, 2, 26);
+  }
+
+  struct Error {
+    double excess;    // of the loss on all records there could be
+    double distance;  // 2-Wasserstein, of the generated law to the best one
+  };
+  [[nodiscard]] Error error_of(std::int64_t records) const {
+    const Tensor drawn = torch::multinomial(law_, records, /*replacement=*/true);
+    const double theta =
+        learnt(torch::bincount(drawn, {}, kBins).to(torch::kDouble) / static_cast<double>(records));
+    return {loss(theta, law_) - loss(best_, law_), std::abs(theta - best_)};
+  }
+  [[nodiscard]] double best() const { return best_; }
+
+ private:
+  static constexpr std::int64_t kLatents = 60;
+  static constexpr std::int64_t kBins = 120;
+  double lambda_;
+  Tensor normal_;
+  Tensor edges_;
+  Tensor law_;
+  double best_ = 0;
+};
+
+// Theorem 2 bounds the excess by a constant over sqrt(n). In a regular problem it is the square of
+// an error of that order, and falls faster, as 1/n; the distance falls as 1/sqrt(n).
+TEST(Theorem2, TheExcessFallsWithTheNumberOfRecords) {
+  torch::manual_seed(1);
+  const OneNumber problem(0.8);
+  EXPECT_NEAR(problem.best(), 1, 0.02);
+  constexpr int kRepetitions = 12;
+  std::vector<std::array<double, 3>> logs;  // of n, excess, distance
+  for (const std::int64_t n : {100, 400, 1600, 6400}) {
+    double excess = 0;
+    double squared = 0;
+    for (int k = 0; k < kRepetitions; ++k) {
+      const auto error = problem.error_of(n);
+      EXPECT_GE(error.excess, -1e-7);
+      excess += error.excess / kRepetitions;
+      squared += error.distance * error.distance / kRepetitions;
+    }
+    logs.push_back({std::log(static_cast<double>(n)), std::log(excess), std::log(squared) / 2});
+  }
+  const auto slope = [&](std::size_t which) {
+    double of_n = 0;
+    double of_value = 0;
+    for (const auto& one : logs) {
+      of_n += one[0] / 4;
+      of_value += one.at(which) / 4;
+    }
+    double products = 0;
+    double squares = 0;
+    for (const auto& one : logs) {
+      products += (one[0] - of_n) * (one.at(which) - of_value);
+      squares += (one[0] - of_n) * (one[0] - of_n);
+    }
+    return products / squares;
+  };
+  RecordProperty("excess exponent", std::to_string(slope(1)));
+  RecordProperty("distance exponent", std::to_string(slope(2)));
+  std::cout << "excess " << slope(1) << ", distance " << slope(2) << std::endl;
+  EXPECT_LT(slope(1), -0.7);
+  EXPECT_GT(slope(2), -0.65);
+  EXPECT_LT(slope(2), -0.35);
 }
 
 // Three modes in the plane.
