@@ -258,6 +258,25 @@ TEST(ZipWriter, WritesWhatIsReadBackTheSameEveryTime) {
   EXPECT_EQ(write("twice.npz"), once);
 }
 
+TEST(ZipWriter, TakesContentThatCanBeHadOnlyOnce) {
+  const TemporaryFolder folder;
+  AtomicFile file(folder.path() / "a.npz");
+  ZipWriter writer(file);
+  writer.start("a", kContent.size());
+  writer.append(std::string_view(kContent).substr(0, 10));
+  EXPECT_THROW(writer.end(), Error);
+  EXPECT_THROW(writer.append(kContent), Error);
+  writer.append(std::string_view(kContent).substr(10));
+  writer.end();
+  writer.start("none", 0);
+  writer.end();
+  writer.finish();
+  file.commit();
+  const std::string written = read_text(folder.path() / "a.npz", 1 << 20);
+  EXPECT_EQ(contents(written), (std::vector<std::string>{kContent, ""}));
+  EXPECT_EQ(written, zip({{.name = "a", .content = kContent}, {.name = "none", .content = ""}}));
+}
+
 TEST(ZipWriter, IsNotDisturbedByEmptyPieces) {
   const TemporaryFolder folder;
   AtomicFile file(folder.path() / "a.npz");

@@ -116,9 +116,7 @@ privacy::Certificate write_certificate_of(const Path& folder, const Privatizatio
                                   .published = published_count(how),
                                   .not_covered = {"the radius, the transform and the share that is "
                                                   "kept, which must not be chosen by the data"}};
-  if (how.class_names.empty())
-    terms.not_covered.emplace_back("the labels, which were dropped");
-  else
+  if (!how.class_names.empty())
     terms.not_covered.emplace_back("the number of classes, which is treated as public");
   constexpr double kFormulaHoldsBelow = 0.5;
   if (how.delta >= kFormulaHoldsBelow) terms.published.reset();
