@@ -274,7 +274,8 @@ TEST(ZipWriter, TakesContentThatCanBeHadOnlyOnce) {
   file.commit();
   const std::string written = read_text(folder.path() / "a.npz", 1 << 20);
   EXPECT_EQ(contents(written), (std::vector<std::string>{kContent, ""}));
-  EXPECT_EQ(written, zip({{.name = "a", .content = kContent}, {.name = "none", .content = ""}}));
+  // The checksum before the content, put in afterwards, is that of the directory.
+  EXPECT_EQ(written.substr(14, 4), written.substr(written.find("PK\1\2") + 16, 4));
 }
 
 TEST(ZipWriter, IsNotDisturbedByEmptyPieces) {
