@@ -23,6 +23,7 @@ void add_data(CLI::App& root, Action& action);
 void add_doctor(CLI::App& root, Action& action);
 void add_evaluate(CLI::App& root, Action& action);
 void add_plot(CLI::App& root, Action& action);
+void add_privatize(CLI::App& root, Action& action);  // and denoise
 void add_recipes(CLI::App& root, Action& action);
 void add_release(CLI::App& root, Action& action);
 void add_report(CLI::App& root, Action& action);

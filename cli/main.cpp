@@ -60,6 +60,7 @@ ExitCode run(int argc, char** argv) {
   app.fallthrough();  // --quiet also after a command
   Action action;
   add_data(app, action);
+  add_privatize(app, action);
   add_recipes(app, action);
   add_training(app, action);
   add_evaluate(app, action);

@@ -8,6 +8,7 @@
 
 #include "obol/data/layout.h"
 #include "obol/data/reader.h"
+#include "obol/data/record_stream.h"
 
 namespace obol::data {
 namespace {
@@ -33,6 +34,14 @@ ImageShape image_shape(const IdxHeader& header, const Stream& stream) {
           .width = static_cast<std::int64_t>(d[2])};
 }
 
+void check_label_count(const std::vector<std::int32_t>& labels, std::int64_t num_images,
+                       const Path& where) {
+  if (static_cast<std::int64_t>(labels.size()) != num_images)
+    throw DataError(violation("the number of labels",
+                              fmt::format("{}, the number of images", num_images), labels.size(),
+                              where.string()));
+}
+
 // "train-images-idx3-ubyte.gz" -> the labels file that lies beside it, if any.
 std::optional<Path> labels_beside(const Path& images) {
   std::string name = images.filename().string();
@@ -48,6 +57,38 @@ std::optional<Path> labels_beside(const Path& images) {
       return images.parent_path() / candidate;
   return std::nullopt;
 }
+
+class IdxStream final : public RecordStream {
+ public:
+  // `bytes` and `stream`, which reads them, are past the header.
+  IdxStream(const ImageShape& shape, std::int64_t count, std::unique_ptr<FileBytes> bytes,
+            std::unique_ptr<Stream> stream, std::optional<Path> labels)
+      : RecordStream(shape, count),
+        bytes_(std::move(bytes)),
+        stream_(std::move(stream)),
+        labels_(std::move(labels)) {}
+
+  Labels labels() override {
+    if (!labels_) return {};
+    Labels result{.labels = read_idx_labels(FileBytes(*labels_)), .class_names = {}};
+    check_label_count(result.labels, count(), *labels_);
+    result.class_names = numbered_classes(result.labels);
+    return result;
+  }
+
+ private:
+  Pixels read(std::int64_t count) override {
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(count * shape().pixels()));
+    stream_->read_exactly(std::as_writable_bytes(std::span(pixels)), "the pixels");
+    if (count == left()) stream_->expect_end();
+    channels_first(pixels, shape());
+    return pixels;
+  }
+
+  std::unique_ptr<FileBytes> bytes_;
+  std::unique_ptr<Stream> stream_;
+  std::optional<Path> labels_;
+};
 
 class IdxReader final : public Reader {
  public:
@@ -77,12 +118,20 @@ class IdxReader final : public Reader {
     return data;
   }
 
+  std::unique_ptr<RecordStream> stream() override {
+    const ReadLimits no_limit{.max_bytes = kNoLimit};  // nothing is allocated for it all
+    auto bytes = std::make_unique<FileBytes>(images_);
+    auto stream = open_stream(*bytes, no_limit);
+    const IdxHeader header = read_idx_header(*stream);
+    const ImageShape shape = image_shape(header, *stream);
+    claimed_bytes(header.dimensions, 1, *stream, no_limit);
+    return std::make_unique<IdxStream>(shape, static_cast<std::int64_t>(header.dimensions[0]),
+                                       std::move(bytes), std::move(stream), labels_);
+  }
+
  private:
   void describe_labels(const std::vector<std::int32_t>& labels, Description& description) const {
-    if (static_cast<std::int64_t>(labels.size()) != description.count)
-      throw DataError(violation("the number of labels",
-                                fmt::format("{}, the number of images", description.count),
-                                labels.size(), labels_->string()));
+    check_label_count(labels, description.count, *labels_);
     description.class_names = numbered_classes(labels);
     description.class_counts.resize(description.class_names.size());
     for (const std::int32_t label : labels)

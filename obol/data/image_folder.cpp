@@ -11,6 +11,7 @@
 #include "obol/base/text.h"
 #include "obol/data/picture.h"
 #include "obol/data/reader.h"
+#include "obol/data/record_stream.h"
 
 namespace obol::data {
 namespace {
@@ -101,22 +102,31 @@ class PictureReader final : public Reader {
     std::vector<std::uint8_t> pixels;
     for (const Path& file : list_.files) {
       check_interrupt();
-      Picture picture = load(file);
       if (pixels.empty()) {
-        data.shape = picture.shape;
+        data.shape = load(file).shape;
         reserve(pixels, data.shape);
       }
-      if (picture.shape.channels == 1 && data.shape.channels == 3) spread_grey(picture);
-      if (picture.shape != data.shape)
-        throw DataError(violation(
-            "every picture",
-            fmt::format("{} as the first is (or resized, --resize WxH)", to_string(data.shape)),
-            to_string(picture.shape), file.string()));
-      pixels.insert(pixels.end(), picture.pixels.begin(), picture.pixels.end());
+      append(file, data.shape, pixels);
       progress.advance(1);
     }
     data.pixels = std::move(pixels);
     return data;
+  }
+
+  std::unique_ptr<RecordStream> stream() override;
+
+  [[nodiscard]] const PictureList& list() const { return list_; }
+
+  // A picture, which must be of this shape.
+  void append(const Path& file, const ImageShape& shape, std::vector<std::uint8_t>& pixels) const {
+    Picture picture = load(file);
+    if (picture.shape.channels == 1 && shape.channels == 3) spread_grey(picture);
+    if (picture.shape != shape)
+      throw DataError(
+          violation("every picture",
+                    fmt::format("{} as the first is (or resized, --resize WxH)", to_string(shape)),
+                    to_string(picture.shape), file.string()));
+    pixels.insert(pixels.end(), picture.pixels.begin(), picture.pixels.end());
   }
 
  private:
@@ -146,6 +156,28 @@ class PictureReader final : public Reader {
   PictureList list_;
   ReadOptions options_;
 };
+
+class PictureStream final : public RecordStream {
+ public:
+  PictureStream(PictureReader reader, const ImageShape& shape)
+      : RecordStream(shape, static_cast<std::int64_t>(reader.list().files.size())),
+        reader_(std::move(reader)) {}
+  Labels labels() override { return {reader_.list().labels, reader_.list().class_names}; }
+
+ private:
+  Pixels read(std::int64_t count) override {
+    std::vector<std::uint8_t> pixels;
+    for (std::int64_t i = done(); i < done() + count; ++i)
+      reader_.append(reader_.list().files[static_cast<std::size_t>(i)], shape(), pixels);
+    return pixels;
+  }
+
+  PictureReader reader_;
+};
+
+std::unique_ptr<RecordStream> PictureReader::stream() {
+  return std::make_unique<PictureStream>(*this, load(list_.files.front()).shape);
+}
 
 std::vector<std::string> words(std::string_view line) {
   std::vector<std::string> found;

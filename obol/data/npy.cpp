@@ -153,7 +153,7 @@ bool fits(Raw raw) {
 }
 
 template <class T, class Raw>
-void convert(Stream& stream, const NpyHeader& header, std::vector<T>& values) {
+void convert(Stream& stream, const NpyHeader& header, std::span<T> values) {
   std::array<std::byte, std::size_t{1} << 14> chunk;
   std::size_t done = 0;
   while (done < values.size()) {
@@ -174,7 +174,7 @@ void convert(Stream& stream, const NpyHeader& header, std::vector<T>& values) {
 }
 
 template <class T>
-void dispatch(Stream& stream, const NpyHeader& header, std::vector<T>& values) {
+void dispatch(Stream& stream, const NpyHeader& header, std::span<T> values) {
   const auto size = header.item_size;
   switch (header.kind) {
     case 'i':
@@ -248,6 +248,16 @@ NpyHeader read_npy_header(Stream& stream) {
 }
 
 template <class T>
+void read_npy_part(Stream& stream, const NpyHeader& header, std::span<T> out) {
+  const bool is_as_stored =
+      header.kind == kind_of<T>() && header.item_size == sizeof(T) && !header.is_big_endian;
+  if (is_as_stored)
+    stream.read_exactly(std::as_writable_bytes(out), "the array");
+  else
+    dispatch(stream, header, out);
+}
+
+template <class T>
 std::vector<T> read_npy_values(Stream& stream, const NpyHeader& header, const ReadLimits& limits) {
   const std::uint64_t count =
       claimed_bytes(header.shape, header.item_size, stream, limits) / header.item_size;
@@ -255,12 +265,7 @@ std::vector<T> read_npy_values(Stream& stream, const NpyHeader& header, const Re
     throw DataError(violation("the array", fmt::format("at most {} bytes", limits.max_bytes),
                               fmt::format("{} x {} bytes", count, sizeof(T)), stream.where()));
   std::vector<T> values(static_cast<std::size_t>(count));
-  const bool is_as_stored =
-      header.kind == kind_of<T>() && header.item_size == sizeof(T) && !header.is_big_endian;
-  if (is_as_stored)
-    stream.read_exactly(std::as_writable_bytes(std::span(values)), "the array");
-  else
-    dispatch(stream, header, values);
+  read_npy_part(stream, header, std::span(values));
   stream.expect_end();
   return header.is_fortran_order && header.shape.size() > 1 ? from_fortran(values, header.shape)
                                                             : values;
@@ -283,6 +288,7 @@ std::string npy_header(const std::vector<std::int64_t>& shape) {
 
 #define OBOL_INSTANTIATE(T)                                                                 \
   template std::vector<T> read_npy_values<T>(Stream&, const NpyHeader&, const ReadLimits&); \
+  template void read_npy_part<T>(Stream&, const NpyHeader&, std::span<T>);                  \
   template std::string npy_header<T>(const std::vector<std::int64_t>&);
 OBOL_INSTANTIATE(std::uint8_t)
 OBOL_INSTANTIATE(std::int32_t)

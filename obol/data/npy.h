@@ -31,6 +31,10 @@ NpyHeader read_npy_header(Stream& stream);
 template <class T>
 std::vector<T> read_npy_values(Stream& stream, const NpyHeader& header, const ReadLimits& limits);
 
+// The next out.size() values, in the order in which they are stored.
+template <class T>
+void read_npy_part(Stream& stream, const NpyHeader& header, std::span<T> out);
+
 // The header of a C-order array of T, ready to be followed by the values.
 template <class T>
 std::string npy_header(const std::vector<std::int64_t>& shape);

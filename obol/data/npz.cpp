@@ -10,6 +10,7 @@
 #include "obol/data/layout.h"
 #include "obol/data/npy.h"
 #include "obol/data/pixels.h"
+#include "obol/data/record_stream.h"
 #include "obol/data/zip.h"
 
 namespace obol::data {
@@ -120,6 +121,72 @@ Dataset read_images(Stream& stream, const ReadOptions& options) {
   return data;
 }
 
+// The array of images, from an archive or a file of its own, part by part.
+class NpyStream final : public RecordStream {
+ public:
+  NpyStream(std::unique_ptr<FileBytes> bytes, std::unique_ptr<Stream> stream,
+            const NpyHeader& header, const Layout& layout, ReadOptions options,
+            std::optional<ZipEntry> labels)
+      : RecordStream(layout.shape, static_cast<std::int64_t>(header.shape[0])),
+        bytes_(std::move(bytes)),
+        stream_(std::move(stream)),
+        header_(header),
+        layout_(layout),
+        options_(std::move(options)),
+        labels_(std::move(labels)) {}
+
+  Labels labels() override {
+    if (!labels_) return {};
+    Labels result{.labels = read_labels(*bytes_, *labels_, options_.limits), .class_names = {}};
+    check_label_count(result.labels, static_cast<std::uint64_t>(count()), bytes_->name());
+    result.class_names = numbered_classes(result.labels);
+    return result;
+  }
+
+ private:
+  Pixels read(std::int64_t count) override {
+    const bool are_bytes = header_.kind == 'u' && header_.item_size == 1 && !options_.range;
+    Pixels result = are_bytes ? Pixels(read_as<std::uint8_t>(count)) : read_as<float>(count);
+    if (count == left()) stream_->expect_end();
+    if (auto* floats = std::get_if<std::vector<float>>(&result))
+      *floats = unit_pixels(std::move(*floats), options_.range,
+                            static_cast<std::size_t>(shape().pixels()),
+                            static_cast<std::size_t>(done()), stream_->name());
+    if (layout_.is_channels_last)
+      std::visit([&](auto& pixels) { channels_first(pixels, shape()); }, result);
+    return result;
+  }
+
+  template <class T>
+  std::vector<T> read_as(std::int64_t count) {
+    std::vector<T> values(static_cast<std::size_t>(count * shape().pixels()));
+    read_npy_part(*stream_, header_, std::span(values));
+    return values;
+  }
+
+  std::unique_ptr<FileBytes> bytes_;
+  std::unique_ptr<Stream> stream_;
+  NpyHeader header_;
+  Layout layout_;
+  ReadOptions options_;
+  std::optional<ZipEntry> labels_;
+};
+
+// Nothing where the array is stored in Fortran's order, a pixel of all records after the other.
+std::unique_ptr<RecordStream> stream_images(std::unique_ptr<FileBytes> bytes,
+                                            std::unique_ptr<Stream> stream,
+                                            const ReadOptions& options,
+                                            std::optional<ZipEntry> labels) {
+  const NpyHeader header = read_npy_header(*stream);
+  if (header.shape.empty())
+    throw DataError(violation("the images", "an array", "one number", stream->name()));
+  const Layout layout = layout_of(header.shape, stream->name());
+  claimed_bytes(header.shape, header.item_size, *stream, {.max_bytes = kNoLimit});
+  if (header.is_fortran_order) return nullptr;
+  return std::make_unique<NpyStream>(std::move(bytes), std::move(stream), header, layout, options,
+                                     std::move(labels));
+}
+
 class NpzReader final : public Reader {
  public:
   NpzReader(const Path& path, ReadOptions options) : bytes_(path), options_(std::move(options)) {}
@@ -144,6 +211,14 @@ class NpzReader final : public Reader {
   }
 
   Dataset read() override { return read_npz(bytes_, options_); }
+
+  std::unique_ptr<RecordStream> stream() override {
+    auto bytes = std::make_unique<FileBytes>(bytes_.name());
+    const Arrays arrays = find_arrays(*bytes, options_.split);
+    auto entry = open_zip_entry(*bytes, *arrays.images, {.max_bytes = kNoLimit});
+    auto found = stream_images(std::move(bytes), std::move(entry), options_, arrays.labels);
+    return found ? std::move(found) : Reader::stream();
+  }
 
  private:
   FileBytes bytes_;
@@ -171,6 +246,13 @@ class NpyReader final : public Reader {
   Dataset read() override {
     const auto stream = open_stream(bytes_, options_.limits);
     return read_images(*stream, options_);
+  }
+
+  std::unique_ptr<RecordStream> stream() override {
+    auto bytes = std::make_unique<FileBytes>(bytes_.name());
+    auto content = open_stream(*bytes, {.max_bytes = kNoLimit});
+    auto found = stream_images(std::move(bytes), std::move(content), options_, std::nullopt);
+    return found ? std::move(found) : Reader::stream();
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,22 +19,31 @@ namespace {
 
 }  // namespace
 
+std::vector<float> unit_pixels(std::vector<float> values, const std::optional<ValueRange>& range,
+                               std::size_t per_record, std::size_t first_record,
+                               const std::string& where) {
+  const ValueRange given = range.value_or(ValueRange{.low = 0, .high = 1});
+  const auto low = static_cast<float>(given.low);
+  const auto high = static_cast<float>(given.high);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t at = first_record * per_record + i;
+    if (!std::isfinite(values[i])) refuse(at, per_record, "a finite number", values[i], where);
+    if (values[i] < low || values[i] > high)
+      refuse(at, per_record,
+             fmt::format("between {} and {}{}", low, high, range ? "" : ", or --range given"),
+             values[i], where);
+    // In doubles: as floats the two ends may be the same.
+    const double share = (values[i] - given.low) / (given.high - given.low);
+    values[i] = static_cast<float>(std::clamp(share, 0.0, 1.0));
+  }
+  return values;
+}
+
 Pixels to_pixels(std::vector<float> values, const std::optional<ValueRange>& range,
                  std::size_t per_record, const std::string& where) {
+  if (range) return unit_pixels(std::move(values), range, per_record, 0, where);
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i])) refuse(i, per_record, "a finite number", values[i], where);
-  if (range) {
-    const auto low = static_cast<float>(range->low);
-    const auto high = static_cast<float>(range->high);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (values[i] < low || values[i] > high)
-        refuse(i, per_record, fmt::format("between {} and {}", low, high), values[i], where);
-      // In doubles: as floats the two ends may be the same.
-      const double share = (values[i] - range->low) / (range->high - range->low);
-      values[i] = static_cast<float>(std::clamp(share, 0.0, 1.0));
-    }
-    return values;
-  }
   const auto is_unit = [](float v) { return v >= 0.0F && v <= 1.0F; };
   if (std::all_of(values.begin(), values.end(), is_unit)) return values;
   std::vector<std::uint8_t> bytes(values.size());

@@ -9,6 +9,7 @@
 #include "obol/base/text.h"
 #include "obol/data/catalogue.h"
 #include "obol/data/picture.h"
+#include "obol/data/record_stream.h"
 
 namespace obol::data {
 namespace {
@@ -71,6 +72,45 @@ void align_classes(std::vector<UserData>& users) {
   }
 }
 
+// All of a data set that was read before.
+class WholeStream final : public RecordStream {
+ public:
+  explicit WholeStream(Dataset data)
+      : RecordStream(data.shape, data.count()), data_(std::move(data)) {}
+  Labels labels() override { return {data_.labels, data_.class_names}; }
+
+ private:
+  Pixels read(std::int64_t count) override {
+    const auto begin = static_cast<std::ptrdiff_t>(done() * shape().pixels());
+    const auto end = begin + static_cast<std::ptrdiff_t>(count * shape().pixels());
+    return std::visit(
+        [&](const auto& pixels) -> Pixels {
+          return std::decay_t<decltype(pixels)>(pixels.begin() + begin, pixels.begin() + end);
+        },
+        data_.pixels);
+  }
+
+  Dataset data_;
+};
+
+// Gives resized records under the catalogue's class names.
+class FinishedStream final : public RecordStream {
+ public:
+  FinishedStream(std::unique_ptr<RecordStream> source, const ImageShape& shape, std::string path)
+      : RecordStream(shape, source->count()), source_(std::move(source)), path_(std::move(path)) {}
+  Labels labels() override;
+
+ private:
+  Pixels read(std::int64_t count) override {
+    Dataset data = source_->next(count);
+    if (data.shape == shape()) return std::move(data.pixels);
+    return resize(data, {.width = shape().width, .height = shape().height}).pixels;
+  }
+
+  std::unique_ptr<RecordStream> source_;
+  std::string path_;
+};
+
 const std::vector<std::string>& known_class_names(const std::string& path) {
   static const std::vector<std::string> kNone;
   const KnownDataset* known = find_known(path);
@@ -83,7 +123,36 @@ void name_classes(const std::string& path, std::vector<std::string>& names) {
   if (known.size() == names.size()) names = known;
 }
 
+Labels FinishedStream::labels() {
+  Labels labels = source_->labels();
+  name_classes(path_, labels.class_names);
+  return labels;
+}
+
 }  // namespace
+
+std::unique_ptr<RecordStream> Reader::stream() { return std::make_unique<WholeStream>(read()); }
+
+Dataset RecordStream::next(std::int64_t most) {
+  const std::int64_t count = std::min(most, left());
+  Dataset data{.shape = shape_,
+               .pixels = read(count),
+               .labels = {},
+               .class_names = {},
+               .declared_size = count_};
+  done_ += count;
+  return data;
+}
+
+std::unique_ptr<RecordStream> stream(const std::string& path, const ReadOptions& options) {
+  auto source = open_reader(path, options)->stream();
+  ImageShape shape = source->shape();
+  if (options.resize) {
+    shape.width = options.resize->width;
+    shape.height = options.resize->height;
+  }
+  return std::make_unique<FinishedStream>(std::move(source), shape, path);
+}
 
 std::string to_string(Split split) {
   constexpr std::array kNames = {"train", "validation", "test"};

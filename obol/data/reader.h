@@ -59,12 +59,16 @@ struct Description {
   std::vector<std::int64_t> class_counts;
 };
 
+class RecordStream;
+
 // One opened data set of one layout. Resizing of whole data sets is left to read() below.
 class Reader {
  public:
   virtual ~Reader() = default;
   virtual Description describe() = 0;
   virtual Dataset read() = 0;
+  // Record by record (record_stream.h); of what read() gives, unless a layout does better.
+  virtual std::unique_ptr<RecordStream> stream();
 };
 
 // Throws DataError unless the training split is wanted: a file without splits has no test data,

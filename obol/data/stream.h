@@ -19,6 +19,9 @@ struct ReadLimits {
   std::uint64_t max_bytes = std::uint64_t{8} << 30;
 };
 
+// For what is not held in memory.
+inline constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 50;
+
 // Deflate cannot shrink by more than this, so a header that claims more is a lie.
 inline constexpr std::uint64_t kLargestDeflateRatio = 1032;
 

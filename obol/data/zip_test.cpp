@@ -258,6 +258,26 @@ TEST(ZipWriter, WritesWhatIsReadBackTheSameEveryTime) {
   EXPECT_EQ(write("twice.npz"), once);
 }
 
+TEST(ZipWriter, TakesContentThatCanBeHadOnlyOnce) {
+  const TemporaryFolder folder;
+  AtomicFile file(folder.path() / "a.npz");
+  ZipWriter writer(file);
+  writer.start("a", kContent.size());
+  writer.append(std::string_view(kContent).substr(0, 10));
+  EXPECT_THROW(writer.end(), Error);
+  EXPECT_THROW(writer.append(kContent), Error);
+  writer.append(std::string_view(kContent).substr(10));
+  writer.end();
+  writer.start("none", 0);
+  writer.end();
+  writer.finish();
+  file.commit();
+  const std::string written = read_text(folder.path() / "a.npz", 1 << 20);
+  EXPECT_EQ(contents(written), (std::vector<std::string>{kContent, ""}));
+  // The checksum before the content, put in afterwards, is that of the directory.
+  EXPECT_EQ(written.substr(14, 4), written.substr(written.find("PK\1\2") + 16, 4));
+}
+
 TEST(ZipWriter, IsNotDisturbedByEmptyPieces) {
   const TemporaryFolder folder;
   AtomicFile file(folder.path() / "a.npz");

@@ -58,7 +58,8 @@ TEST(Account, RenyiIsNeverBelowTheTruth) {
   for (const Event& event :
        {Event(SampledGaussian{0.02, 1, 500}), Event(ShardGaussian{0.01, 0.7, 500}),
         Event(SampledLaplace{0.1, 2, 100}), Event(Laplace{3, 50}), Event(Gaussian{4, 20}),
-        Event(LocalGaussian{1, 1}), Event(LocalLaplace{2, 1})}) {
+        Event(LocalGaussian{1, 1}), Event(LocalLaplace{2, 1}),
+        Event(LocalRandomizedResponse{1.5, 10, 1}), Event(LocalRandomizedResponse{0.1, 2, 40})}) {
     const Guarantee tight = account({event}, Delta{1e-6});
     const Guarantee renyi = account({event}, Delta{1e-6}, {.kind = AccountantKind::kRdp});
     EXPECT_GE(renyi.epsilon, tight.epsilon_lower) << describe(event);

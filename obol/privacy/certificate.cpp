@@ -10,6 +10,7 @@
 #include "obol/base/text.h"
 #include "obol/base/version.h"
 #include "obol/privacy/event_json.h"
+#include "obol/privacy/gaussian.h"
 
 namespace obol::privacy {
 namespace {
@@ -35,13 +36,18 @@ const std::vector<std::string>& never_covered() {
 
 ordered_json event_value(const Event& event) { return ordered_json::parse(json_of(event)); }
 
+bool is_local(const PublishedCount& count) {
+  return neighbours_of(count.per_release) == Neighbours::kPerson;
+}
+
 ordered_json published_value(const PublishedEpsilon& published) {
+  const bool by_formula = is_local(published.count);
   return {{"paper", published.count.paper},
           {"purpose", published.count.purpose},
           {"per_release", event_value(published.count.per_release)},
           {"releases", published.releases},
-          {"accountant", "rdp"},
-          {"conversion", "classic"},
+          {"accountant", by_formula ? "formula" : "rdp"},
+          {"conversion", by_formula ? ordered_json(nullptr) : ordered_json("classic")},
           {"epsilon", published.epsilon},
           {"outputs_per_step", published.count.outputs_per_step},
           {"is_a_guarantee", published.count.holds}};
@@ -72,6 +78,25 @@ std::string neighbours_in_words(const Guarantee& guarantee) {
     default:
       return fmt::format("{} been left out, or added", who);
   }
+}
+
+// By the formulas of the mechanisms: Zhao et al. for Gaussian noise; pure, and adding up, the rest.
+double claimed_locally(const Event& event, Delta delta) {
+  const auto* gaussian = std::get_if<LocalGaussian>(&event);
+  if (gaussian == nullptr) return account({event}, Delta{0}).epsilon;
+  if (gaussian->count == 0) return 0;
+  const double together =
+      gaussian->noise_multiplier / std::sqrt(static_cast<double>(gaussian->count));
+  return zhao_epsilon(together, delta).value();
+}
+
+const char* reason_of(const PublishedCount& count) {
+  if (is_local(count))
+    return "it takes the radius of the ball for the most by which two inputs differ, but two "
+           "points "
+           "of a ball may be further apart";
+  return "it relies on which part of the data was drawn staying secret, but the "
+         "critics remember when they were drawn, and the argument does not cover that";
 }
 
 // Where two JSON values first differ, as a path; epsilons may differ by rounding.
@@ -158,6 +183,8 @@ bool Certificate::is_private() const {
 PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t releases,
                                       Delta delta) {
   const Event all = with_count(count.per_release, count_of(count.per_release) * releases);
+  if (is_local(count))
+    return {.count = count, .releases = releases, .epsilon = claimed_locally(all, delta)};
   const Accounting classic{.kind = AccountantKind::kRdp, .conversion = Conversion::kClassic};
   return {.count = count,
           .releases = releases,
@@ -184,9 +211,7 @@ std::string in_words(const PublishedEpsilon& published, double guarantee) {
                 "own, but all {0} come from the same one, so that a record which is drawn is "
                 "exposed {0} times at once",
                 count.outputs_per_step)
-          : std::string(
-                "it relies on which part of the data was drawn staying secret, but the "
-                "critics remember when they were drawn, and the argument does not cover that");
+          : std::string(reason_of(count));
   return fmt::format("{}. That is not a guarantee: {}. What can be proved is epsilon {}.", start,
                      reason, rounded_up(guarantee));
 }
@@ -268,7 +293,10 @@ std::string to_markdown(const Certificate& certificate) {
   row("neighbouring data sets", std::string(name_of(guarantee.neighbours)));
   row("records that one person may have given", std::to_string(guarantee.group_size));
   row("records", with_thousands(static_cast<std::uint64_t>(ledger.header.records)));
-  row("fingerprint of the data (keyed)", fmt::format("`{}`", ledger.header.fingerprint));
+  const std::string& fingerprint = ledger.header.fingerprint;
+  row(fingerprint.starts_with("sha256:") ? "fingerprint of what was released"
+                                         : "fingerprint of the data (keyed)",
+      fmt::format("`{}`", fingerprint));
   row("randomness", ledger.header.randomness);
   row("ledger", fmt::format("`{}`, {} entries, head `{}`", kLedgerName, ledger.head().entries,
                             ledger.head().hash));

@@ -24,7 +24,8 @@ inline constexpr const char* kCertificateName = "certificate.json";
 inline constexpr const char* kCertificateTextName = "certificate.md";
 
 // How the paper whose recipe was followed counts: every release for `purpose` as `per_release`, by
-// Renyi divergences and the classic conversion. Shown beside the guarantee.
+// Renyi divergences and the classic conversion; a local release by its formula, in which the
+// paper's sensitivity is the radius. Shown beside the guarantee.
 struct PublishedCount {
   std::string paper;
   std::string purpose;

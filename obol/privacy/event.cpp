@@ -13,8 +13,9 @@ namespace obol::privacy {
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventNames = {
-    "SampledGaussian",    "SampledLaplace", "Gaussian",      "Laplace",
-    "FixedBatchGaussian", "ShardGaussian",  "LocalGaussian", "LocalLaplace"};
+    "SampledGaussian", "SampledLaplace",     "Gaussian",
+    "Laplace",         "FixedBatchGaussian", "ShardGaussian",
+    "LocalGaussian",   "LocalLaplace",       "LocalRandomizedResponse"};
 
 constexpr std::array<std::string_view, 4> kNeighbourNames = {"add-remove", "replace-one", "person",
                                                              "as-stated"};
@@ -27,6 +28,11 @@ void check_positive(const char* name, double value) {
 void check_rate(double value) {
   if (!(value > 0 && value <= 1))
     throw InvalidArgument(violation("sampling_rate", "above 0 and at most 1", value));
+}
+
+void check_response(double epsilon, std::int64_t classes) {
+  check_positive("epsilon", epsilon);
+  if (classes < 2) throw InvalidArgument(violation("classes", "at least 2", classes));
 }
 
 }  // namespace
@@ -60,7 +66,8 @@ Neighbours neighbours_of(const Event& event) {
         else if constexpr (std::is_same_v<T, FixedBatchGaussian> ||
                            std::is_same_v<T, ShardGaussian>)
           return Neighbours::kReplaceOne;
-        else if constexpr (std::is_same_v<T, LocalGaussian> || std::is_same_v<T, LocalLaplace>)
+        else if constexpr (std::is_same_v<T, LocalGaussian> || std::is_same_v<T, LocalLaplace> ||
+                           std::is_same_v<T, LocalRandomizedResponse>)
           return Neighbours::kPerson;
         else
           return Neighbours::kAsStated;
@@ -79,6 +86,8 @@ std::string describe(const Event& event) {
           text += fmt::format(", sampling rate {:.6g}", one.sampling_rate);
         if constexpr (requires { one.scale; })
           text += fmt::format(", scale {:.6g}", one.scale);
+        else if constexpr (requires { one.epsilon; })
+          text += fmt::format(", epsilon {:.6g}, {} classes", one.epsilon, one.classes);
         else
           text += fmt::format(", noise multiplier {:.6g}", one.noise_multiplier);
         return text;
@@ -104,6 +113,8 @@ bool same_mechanism(const Event& first, const Event& second) {
           if (one.sampling_rate != other.sampling_rate) return false;
         if constexpr (requires { one.scale; })
           return one.scale == other.scale;
+        else if constexpr (requires { one.epsilon; })
+          return one.epsilon == other.epsilon && one.classes == other.classes;
         else
           return one.noise_multiplier == other.noise_multiplier;
       },
@@ -116,6 +127,8 @@ void check(const Event& event) {
         if constexpr (requires { one.sampling_rate; }) check_rate(one.sampling_rate);
         if constexpr (requires { one.scale; })
           check_positive("scale", one.scale);
+        else if constexpr (requires { one.epsilon; })
+          check_response(one.epsilon, one.classes);
         else
           check_positive("noise_multiplier", one.noise_multiplier);
         if (one.count < 0) throw InvalidArgument(violation("count", "not negative", one.count));

@@ -65,8 +65,15 @@ struct LocalLaplace {
   std::int64_t count;
 };
 
+// Each person gives one of `classes` answers: the true one e^epsilon times as likely as any other.
+struct LocalRandomizedResponse {
+  double epsilon;
+  std::int64_t classes;
+  std::int64_t count;
+};
+
 using Event = std::variant<SampledGaussian, SampledLaplace, Gaussian, Laplace, FixedBatchGaussian,
-                           ShardGaussian, LocalGaussian, LocalLaplace>;
+                           ShardGaussian, LocalGaussian, LocalLaplace, LocalRandomizedResponse>;
 
 // Which two data sets an adversary cannot tell apart.
 enum class Neighbours {

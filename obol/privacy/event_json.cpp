@@ -94,6 +94,8 @@ std::string json_of(const Event& event) {
           text += fmt::format(R"(,"sampling_rate":{})", json_of(one.sampling_rate));
         if constexpr (requires { one.scale; })
           text += fmt::format(R"(,"scale":{})", json_of(one.scale));
+        else if constexpr (requires { one.epsilon; })
+          text += fmt::format(R"(,"epsilon":{},"classes":{})", json_of(one.epsilon), one.classes);
         else
           text += fmt::format(R"(,"noise_multiplier":{})", json_of(one.noise_multiplier));
         return text + fmt::format(R"(,"count":{}}})", one.count);
@@ -108,10 +110,14 @@ Event event_from(const json& value) {
       [&](auto& one) {
         if constexpr (requires { one.sampling_rate; })
           one.sampling_rate = object.number("sampling_rate");
-        if constexpr (requires { one.scale; })
+        if constexpr (requires { one.scale; }) {
           one.scale = object.number("scale");
-        else
+        } else if constexpr (requires { one.epsilon; }) {
+          one.epsilon = object.number("epsilon");
+          one.classes = object.integer("classes");
+        } else {
           one.noise_multiplier = object.number("noise_multiplier");
+        }
         one.count = object.integer("count");
       },
       event);

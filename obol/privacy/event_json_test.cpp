@@ -36,7 +36,7 @@ TEST(EventJson, LeadsBackToEveryEvent) {
         Event(Laplace{std::numeric_limits<double>::denorm_min(), 2}),
         Event(FixedBatchGaussian{1, 1e22, 9}), Event(ShardGaussian{0.25, 8, 0}),
         Event(LocalGaussian{0.7, std::numeric_limits<std::int64_t>::max()}),
-        Event(LocalLaplace{12345678.9, 4})}) {
+        Event(LocalLaplace{12345678.9, 4}), Event(LocalRandomizedResponse{0.3, 10, 1})}) {
     const Event again = event_from(json::parse(json_of(event)));
     EXPECT_TRUE(same_mechanism(event, again)) << json_of(event);
     EXPECT_EQ(count_of(event), count_of(again));

@@ -14,6 +14,8 @@ TEST(Event, SaysWhatItIs) {
       describe(SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 0.8, .count = 2000}),
       "2,000 x SampledGaussian, sampling rate 0.01, noise multiplier 0.8");
   EXPECT_EQ(describe(LocalLaplace{.scale = 0.5, .count = 1}), "1 x LocalLaplace, scale 0.5");
+  EXPECT_EQ(describe(LocalRandomizedResponse{.epsilon = 2, .classes = 10, .count = 1}),
+            "1 x LocalRandomizedResponse, epsilon 2, 10 classes");
 }
 
 TEST(Event, KnowsWhichDataSetsItHides) {
@@ -47,6 +49,7 @@ TEST(Event, IsTheSameMechanismWhateverItsCount) {
   EXPECT_FALSE(same_mechanism(event, SampledGaussian{0.01, 0.9, 10}));
   EXPECT_FALSE(same_mechanism(event, SampledGaussian{0.02, 0.8, 10}));
   EXPECT_FALSE(same_mechanism(Laplace{1, 1}, LocalLaplace{1, 1}));
+  EXPECT_FALSE(same_mechanism(LocalRandomizedResponse{1, 2, 1}, LocalRandomizedResponse{1, 3, 1}));
   EXPECT_EQ(count_of(with_count(event, 20)), 20);
 }
 

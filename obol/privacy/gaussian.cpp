@@ -46,6 +46,12 @@ double least(const Condition& holds) {
   return high * (1 + kMargin);
 }
 
+// log(2 / (sqrt(1 + 16 delta) - 1)), with the difference of roots written as a quotient.
+double zhao_c_squared(Delta delta) {
+  const double root = std::sqrt(1 + 16 * delta.value());
+  return std::log((root + 1) / (8 * delta.value()));
+}
+
 }  // namespace
 
 double gaussian_delta(double noise_multiplier, Epsilon epsilon) {
@@ -67,6 +73,14 @@ Epsilon gaussian_epsilon(double noise_multiplier, Delta delta) {
   })};
 }
 
+Epsilon zhao_epsilon(double noise_multiplier, Delta delta) {
+  check_multiplier(noise_multiplier);
+  check_delta(delta, 0.5);
+  // The formula solved for epsilon: sqrt(c^2 + epsilon) = c + 1 / (sqrt(2) multiplier).
+  const double c = std::sqrt(zhao_c_squared(delta));
+  return Epsilon{(std::numbers::sqrt2 * c + 1 / (2 * noise_multiplier)) / noise_multiplier};
+}
+
 double calibrate_gaussian(Epsilon epsilon, Delta delta, GaussianFormula formula) {
   const double e = epsilon.value();
   switch (formula) {
@@ -76,9 +90,7 @@ double calibrate_gaussian(Epsilon epsilon, Delta delta, GaussianFormula formula)
     case GaussianFormula::kZhao: {
       check_delta(delta, 0.5);
       if (e <= 0) throw InvalidArgument(violation("epsilon", "positive for this formula", e));
-      // log(2 / (sqrt(1 + 16 delta) - 1)), with the difference of roots written as a quotient.
-      const double root = std::sqrt(1 + 16 * delta.value());
-      const double c_squared = std::log((root + 1) / (8 * delta.value()));
+      const double c_squared = zhao_c_squared(delta);
       const double c = std::sqrt(c_squared);
       return (c + std::sqrt(c_squared + e)) / (e * std::numbers::sqrt2) * (1 + kMargin);
     }

@@ -24,6 +24,9 @@ enum class GaussianFormula {
   kClassic,   // sqrt(2 log(1.25/delta))/epsilon, sufficient for epsilon < 1 (Dwork and Roth 2014)
 };
 
+// The epsilon that Zhao et al.'s formula claims for a multiplier; gaussian_epsilon is never more.
+Epsilon zhao_epsilon(double noise_multiplier, Delta delta);
+
 // The noise multiplier that the formula asks for, rounded up. Throws InvalidArgument outside the
 // range in which the formula was proved.
 double calibrate_gaussian(Epsilon epsilon, Delta delta, GaussianFormula formula);

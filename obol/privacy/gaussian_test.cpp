@@ -101,9 +101,19 @@ TEST(CalibrateGaussian, RefusesWhatTheFormulasDoNotCover) {
   EXPECT_THROW((void)zhao(0, 1e-5), InvalidArgument);
   EXPECT_THROW((void)analytic(1, 0), InvalidArgument);
   EXPECT_THROW((void)gaussian_epsilon(1, Delta{0}), InvalidArgument);
+  EXPECT_THROW((void)zhao_epsilon(1, Delta{0.5}), InvalidArgument);
   for (const double bad : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
                            std::numeric_limits<double>::infinity()})
     EXPECT_THROW((void)gaussian_delta(bad, Epsilon{1}), InvalidArgument);
+}
+
+TEST(ZhaoEpsilon, IsWhatItsFormulaWasCalibratedFor) {
+  for (const double epsilon : {0.1, 1.0, 35.0, 1268.0}) {
+    const double multiplier =
+        calibrate_gaussian(Epsilon{epsilon}, Delta{1e-4}, GaussianFormula::kZhao);
+    EXPECT_NEAR(zhao_epsilon(multiplier, Delta{1e-4}).value(), epsilon, 1e-9 * epsilon);
+    EXPECT_LE(gaussian_epsilon(multiplier, Delta{1e-4}).value(), epsilon);
+  }
 }
 
 }  // namespace

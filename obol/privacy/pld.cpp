@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,7 @@
 namespace obol::privacy {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNegligible = 1e-6;  // of delta, for rare large losses
 
 double tolerance_at(double epsilon) { return std::max(2e-4, 1e-4 * epsilon); }
@@ -59,6 +61,12 @@ Ingredients ingredients_of(const std::vector<Event>& events, int group_size) {
             laplace(one.sampling_rate, one.scale, one.count);
           } else if constexpr (requires { one.scale; }) {
             laplace(1, one.scale, one.count);
+          } else if constexpr (requires { one.epsilon; }) {
+            // Of a group, whatever its answers: any pure guarantee is dominated by two of them.
+            add(result,
+                std::make_shared<ResponsePair>(
+                    k * one.epsilon, group_size == 1 ? static_cast<double>(one.classes) : 2),
+                one.count, false);
           } else {
             plain(one.noise_multiplier, one.count);
           }
@@ -77,6 +85,9 @@ void check_noise(const Event& event, int group_size) {
         double least = 0;
         if constexpr (requires { one.scale; }) {
           noise = one.scale;
+          least = 1e-3;
+        } else if constexpr (requires { one.epsilon; }) {
+          noise = 1 / one.epsilon;
           least = 1e-3;
         } else if constexpr (std::is_same_v<T, SampledGaussian> ||
                              std::is_same_v<T, ShardGaussian>) {
@@ -185,6 +196,21 @@ EpsilonBounds epsilon_in(const Ingredients& ingredients, Direction direction, De
   return best;
 }
 
+// At delta 0: all largest losses at once. They are losses of atoms, so that nothing less holds.
+EpsilonBounds largest_loss(const Ingredients& ingredients) {
+  constexpr double kRounding = 1e-12;
+  double total = 0;
+  for (const Part& part : ingredients.parts) {
+    const double largest = std::max(part.pair->loss(kInfinity), -part.pair->loss(-kInfinity));
+    if (!part.pair->has_atoms())
+      throw InvalidArgument(violation("delta", "positive for Gaussian noise", 0));
+    total += static_cast<double>(part.count) * largest;
+  }
+  if (ingredients.gaussian > 0)
+    throw InvalidArgument(violation("delta", "positive for Gaussian noise", 0));
+  return {.lower = total * (1 - kRounding), .upper = total * (1 + kRounding)};
+}
+
 // An upper bound on delta in one direction.
 double delta_in(const Ingredients& ingredients, Direction direction, Epsilon epsilon) {
   // Losses that are left out as negligible must be so next to the result, which Chernoff bounds.
@@ -238,8 +264,8 @@ void PldAccountant::compose(const Event& event) {
 }
 
 EpsilonBounds PldAccountant::epsilon(Delta delta) const {
-  if (delta.value() == 0) throw InvalidArgument(violation("delta", "positive", 0));
   const Ingredients ingredients = ingredients_of(events_, group_size_);
+  if (delta.value() == 0) return largest_loss(ingredients);
   if (ingredients.parts.empty()) {
     if (ingredients.gaussian == 0) return {.lower = 0, .upper = 0};
     const double upper = gaussian_epsilon(1 / std::sqrt(ingredients.gaussian), delta).value();

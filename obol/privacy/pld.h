@@ -34,7 +34,7 @@ class PldAccountant {
   // the Renyi accountant has a bound) and for groups where no pair is known to dominate.
   void compose(const Event& event);
 
-  // delta must be positive.
+  // delta may be 0 where there is no Gaussian noise.
   [[nodiscard]] EpsilonBounds epsilon(Delta delta) const;
   // An upper bound, to about a thousandth of it.
   [[nodiscard]] double delta(Epsilon epsilon) const;

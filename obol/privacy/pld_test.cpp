@@ -296,9 +296,55 @@ TEST(PldAccountant, BoundsGroups) {
   EXPECT_LT(three.upper, bounds_of({Gaussian{1.0 / 3, 200}}, 1e-6).upper);
 }
 
+TEST(PldAccountant, AddsPureGuaranteesAtDeltaZero) {
+  const std::vector<Event> events = {LocalLaplace{.scale = 0.5, .count = 3},
+                                     LocalRandomizedResponse{1.5, 10, 2}};
+  expect_encloses(bounds_of(events, 0), 9, 1e-9);
+  expect_encloses(bounds_of({SampledLaplace{0.1, 1, 1}}, 0), std::log1p(0.1 * std::expm1(1)), 1e-9);
+  expect_encloses(bounds_of({LocalRandomizedResponse{1.5, 10, 1}}, 0, 3), 4.5, 1e-9);
+}
+
+// Of randomised response and one Gaussian release, by summing over the answers.
+double delta_with_gaussian(double response, double classes, double sigma, double epsilon) {
+  const double likely = std::exp(response) / (std::exp(response) + classes - 1);
+  const double unlikely = likely * std::exp(-response);
+  const auto gaussian = [&](double at) {
+    if (at >= 0) return gaussian_delta(sigma, Epsilon{at});
+    return 1 - std::exp(at) + std::exp(at) * gaussian_delta(sigma, Epsilon{-at});
+  };
+  return likely * gaussian(epsilon - response) + unlikely * gaussian(epsilon + response) +
+         (1 - likely - unlikely) * gaussian(epsilon);
+}
+
+TEST(PldAccountant, EnclosesRandomizedResponseBesideGaussianNoise) {
+  for (const double response : {0.3, 2.0, 8.0}) {
+    for (const std::int64_t classes : {2, 10}) {
+      const double sigma = 1.3;
+      double low = 0;
+      double high = 100;
+      while (high - low > 1e-10) {
+        const double middle = (low + high) / 2;
+        const bool is_above =
+            delta_with_gaussian(response, static_cast<double>(classes), sigma, middle) > 1e-5;
+        (is_above ? low : high) = middle;
+      }
+      expect_encloses(
+          bounds_of({LocalGaussian{sigma, 1}, LocalRandomizedResponse{response, classes, 1}}, 1e-5),
+          high, 1e-6);
+    }
+  }
+}
+
+TEST(PldAccountant, KnowsOneRandomizedResponse) {
+  // delta = (e^1.5 - e^epsilon) / (e^1.5 + 9), solved for epsilon.
+  const double truth = std::log(std::exp(1.5) - 0.01 * (std::exp(1.5) + 9));
+  expect_encloses(bounds_of({LocalRandomizedResponse{1.5, 10, 1}}, 0.01), truth, 1e-9);
+}
+
 TEST(PldAccountant, RefusesWhatItCannotBound) {
   EXPECT_THROW(PldAccountant(0), InvalidArgument);
-  EXPECT_THROW((void)PldAccountant().epsilon(Delta{0}), InvalidArgument);
+  EXPECT_THROW(bounds_of({Gaussian{1, 1}}, 0), InvalidArgument);
+  EXPECT_THROW(bounds_of({Laplace{1, 1}, sampled(0.1, 1, 1)}, 0), InvalidArgument);
   EXPECT_THROW(bounds_of({FixedBatchGaussian{0.1, 1, 1}}, 1e-5), UnsupportedEvent);
   EXPECT_THROW(bounds_of({sampled(0.1, 1, 1), ShardGaussian{0.1, 1, 1}}, 1e-5), UnsupportedEvent);
   EXPECT_THROW(bounds_of({ShardGaussian{0.1, 1, 1}}, 1e-5, 2), UnsupportedEvent);

@@ -84,6 +84,17 @@ double rdp(const LocalLaplace& event, double order) {
   return rdp(Laplace{event.scale, event.count}, order);
 }
 
+double rdp(const LocalRandomizedResponse& event, double order) {
+  check_order(order);
+  // log of (e^{order epsilon} + e^{(1-order) epsilon} + classes - 2) / (e^epsilon + classes - 1).
+  const double e = event.epsilon;
+  const double others = std::log(static_cast<double>(event.classes) - 1);
+  const double neither =
+      event.classes > 2 ? std::log(static_cast<double>(event.classes) - 2) : -kInfinity;
+  const double log_sum = log_add(log_add(order * e, (1 - order) * e), neither);
+  return std::max(0.0, (log_sum - log_add(e, others)) / (order - 1));
+}
+
 double rdp(const Laplace& event, double order) {
   check_order(order);
   // Mironov 2017, proposition 6, with the common factor e^{(order-1)/b} taken out.

@@ -26,6 +26,7 @@ double rdp(const Gaussian& event, double order);
 double rdp(const Laplace& event, double order);
 double rdp(const LocalGaussian& event, double order);
 double rdp(const LocalLaplace& event, double order);
+double rdp(const LocalRandomizedResponse& event, double order);
 // The bound of Wang et al. at whole orders from 2 (its value at the next whole order elsewhere,
 // since the curve never falls), and never more than without sampling.
 double rdp(const FixedBatchGaussian& event, double order);

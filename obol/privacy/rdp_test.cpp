@@ -159,6 +159,23 @@ TEST(LaplaceRdp, IsTheDivergenceOfTwoShiftedLaplaces) {
                       1e-6);
 }
 
+TEST(RandomizedResponseRdp, IsTheSumOverTheAnswers) {
+  for (const double epsilon : {0.1, 1.0, 30.0}) {
+    for (const std::int64_t classes : {2, 3, 10}) {
+      for (const double order : {1.5, 2.0, 7.0}) {
+        const double total = std::exp(epsilon) + static_cast<double>(classes) - 1;
+        const double likely = std::exp(epsilon) / total;
+        const double unlikely = 1 / total;
+        const double sum = std::pow(likely, order) * std::pow(unlikely, 1 - order) +
+                           std::pow(unlikely, order) * std::pow(likely, 1 - order) +
+                           static_cast<double>(classes - 2) * unlikely;
+        expect_relative(rdp(LocalRandomizedResponse{epsilon, classes, 1}, order),
+                        std::log(sum) / (order - 1), 1e-11);
+      }
+    }
+  }
+}
+
 TEST(LaplaceRdp, TendsToItsPureGuarantee) {
   expect_relative(rdp(Laplace{.scale = 0.5, .count = 1}, 1e6), 2.0, 1e-5);
 }

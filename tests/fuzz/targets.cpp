@@ -10,6 +10,7 @@
 #include "obol/data/npy.h"
 #include "obol/data/npz.h"
 #include "obol/data/picture.h"
+#include "obol/local/privatized.h"
 #include "obol/privacy/ledger_testing.h"
 #include "obol/recipe/recipe.h"
 
@@ -46,6 +47,12 @@ void read_npz(Input input) {
   options.limits = kLimits;
   const data::Dataset data = data::read_npz(MemoryBytes("fuzz", input), options);
   data::check_consistent(data, "fuzz");
+}
+
+void read_privatized(Input input) {
+  const local::Privatized data = local::read_privatized(MemoryBytes("fuzz", input), kLimits);
+  if (data.count() < 1 || data.records.size() % static_cast<std::size_t>(data.count()) != 0)
+    throw std::logic_error("privatised records do not fit their shape");
 }
 
 void read_picture(Input input) { data::decode(MemoryBytes("fuzz", input), kLimits); }
@@ -145,6 +152,7 @@ const std::vector<Target>& targets() {
       {"npz", read_npz, keep},      {"png", read_picture, repair_png},
       {"jpeg", read_picture, keep}, {"csv", read_csv, wrap_gzip},
       {"toml", read_toml, keep},    {"ledger", read_ledger, chain_ledger},
+      {"privatized", read_privatized, keep},
   };
   return kTargets;
 }

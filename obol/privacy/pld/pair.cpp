@@ -199,4 +199,35 @@ std::vector<SmoothRange> LaplacePair::ranges(Direction /*direction*/, double /*o
   return {{0, 1, std::min(1.0, 2 * scale_)}};
 }
 
+// The points are at -1, 0 and 1; nothing is between them.
+ResponsePair::ResponsePair(double epsilon, double classes)
+    : epsilon_(epsilon),
+      likely_(1 / (1 + (classes - 1) * std::exp(-epsilon))),
+      unlikely_(std::exp(-epsilon) * likely_) {}
+
+double ResponsePair::loss(double x) const {
+  if (std::abs(x) < 0.5) return 0;
+  return x < 0 ? -epsilon_ : epsilon_;
+}
+
+double ResponsePair::x_at(double loss) const {
+  if (loss < -epsilon_) return -kInfinity;
+  if (loss < 0) return -0.75;
+  return loss < epsilon_ ? 0.25 : kInfinity;
+}
+
+double ResponsePair::log_density(double /*x*/) const { return -kInfinity; }
+
+PairMass ResponsePair::mass(double low, double high) const {
+  const auto has = [&](double x) { return low < x && x <= high ? 1.0 : 0.0; };
+  const double rest = std::max(0.0, 1 - likely_ - unlikely_) * has(0);
+  return {.p = likely_ * has(1) + unlikely_ * has(-1) + rest,
+          .q = unlikely_ * has(1) + likely_ * has(-1) + rest};
+}
+
+std::vector<SmoothRange> ResponsePair::ranges(Direction /*direction*/, double /*order*/,
+                                              double /*cut*/) const {
+  return {{-0.75, -0.75, 1}, {0.75, 0.75, 1}};  // what lies below and above them are atoms
+}
+
 }  // namespace obol::privacy

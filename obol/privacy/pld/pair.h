@@ -8,7 +8,8 @@
 // sigma^2) and P = (1-q) Q + q N(1, sigma^2) dominate removing one record, Q against P adding one
 // (Zhu, Dong and Wang 2022, theorem 11); a group of k has P = sum_j Binomial(k, q)(j) N(j, sigma^2)
 // (Ganesh 2024). The Laplace pair has Laplace distributions of scale b in their place, for single
-// records.
+// records. Randomised response with k answers has three points: the one person's true answer, the
+// other's, and all the rest, about which both say the same.
 #pragma once
 
 #include <vector>
@@ -94,6 +95,24 @@ class LaplacePair final : public Pair {
  private:
   double rate_;
   double scale_;
+};
+
+class ResponsePair final : public Pair {
+ public:
+  ResponsePair(double epsilon, double classes);
+  [[nodiscard]] double loss(double x) const override;
+  [[nodiscard]] double slope(double /*x*/) const override { return 0; }
+  [[nodiscard]] double x_at(double loss) const override;
+  [[nodiscard]] double log_density(double x) const override;
+  [[nodiscard]] PairMass mass(double low, double high) const override;
+  [[nodiscard]] std::vector<SmoothRange> ranges(Direction direction, double order,
+                                                double cut) const override;
+  [[nodiscard]] bool has_atoms() const override { return true; }
+
+ private:
+  double epsilon_;
+  double likely_;    // the true answer
+  double unlikely_;  // one other answer
 };
 
 }  // namespace obol::privacy

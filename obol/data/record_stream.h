@@ -1,0 +1,57 @@
+// Records one block after the other, for data that need not fit into memory.
+//
+//   const auto records = data::stream("mnist");
+//   while (records->left() > 0) use(records->next(1000));   // a Dataset without labels
+//
+// IDX, NPZ, NPY (but for Fortran's order) and folders of pictures come block by block; CSV is read
+// whole. What a number means is fixed by its type, and not by the values that happen to be there:
+// bytes are 0..255, everything else lies in [0, 1] unless options give a range.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "obol/data/dataset.h"
+#include "obol/data/reader.h"
+
+namespace obol::data {
+
+struct Labels {
+  std::vector<std::int32_t> labels;  // empty: unlabelled
+  std::vector<std::string> class_names;
+};
+
+class RecordStream {
+ public:
+  RecordStream(const ImageShape& shape, std::int64_t count) : shape_(shape), count_(count) {}
+  virtual ~RecordStream() = default;
+  RecordStream(const RecordStream&) = delete;
+  RecordStream& operator=(const RecordStream&) = delete;
+
+  [[nodiscard]] const ImageShape& shape() const noexcept { return shape_; }
+  [[nodiscard]] std::int64_t count() const noexcept { return count_; }
+  [[nodiscard]] std::int64_t left() const noexcept { return count_ - done_; }
+
+  // `most` records, or as many as are left.
+  Dataset next(std::int64_t most);
+  // Of all records; these are in memory at once.
+  virtual Labels labels() = 0;
+
+ protected:
+  // The index of the record that comes next.
+  [[nodiscard]] std::int64_t done() const noexcept { return done_; }
+
+ private:
+  // [count, channels, height, width]; the last call must leave nothing in the file.
+  virtual Pixels read(std::int64_t count) = 0;
+
+  ImageShape shape_;
+  std::int64_t count_;
+  std::int64_t done_ = 0;
+};
+
+std::unique_ptr<RecordStream> stream(const std::string& path, const ReadOptions& options = {});
+
+}  // namespace obol::data

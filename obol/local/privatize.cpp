@@ -1,0 +1,176 @@
+#include "obol/local/privatize.h"
+
+#include <algorithm>
+#include <deque>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "obol/base/console.h"
+#include "obol/base/error.h"
+#include "obol/base/interrupt.h"
+#include "obol/base/random.h"
+#include "obol/privacy/ledger.h"
+
+namespace obol::local {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kBlockNumbers = std::int64_t{1} << 19;
+
+// Every block has bits of its own, so that a seed gives the same whatever the number of threads.
+class BitsOfBlocks {
+ public:
+  explicit BitsOfBlocks(std::optional<std::uint64_t> seed) : seed_(seed) {}
+  [[nodiscard]] std::unique_ptr<RandomBits> of(std::uint64_t block) const {
+    if (!seed_) return std::make_unique<SecureBits>();
+    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+    return std::make_unique<SeededBits>(*seed_ ^ (kGolden * (block + 1)));
+  }
+  [[nodiscard]] std::string provenance() const {
+    return seed_ ? SeededBits(*seed_).provenance() : SecureBits().provenance();
+  }
+
+ private:
+  std::optional<std::uint64_t> seed_;
+};
+
+std::vector<float> privatized(const data::Dataset& block, const Privatizer& privatizer,
+                              RandomBits& bits) {
+  const auto numbers = static_cast<std::size_t>(block.shape.pixels());
+  return std::visit(
+      [&](const auto& pixels) {
+        const bool are_bytes = sizeof(pixels[0]) == 1;
+        std::vector<float> out(pixels.size());
+        std::vector<double> record(numbers);
+        for (std::size_t start = 0; start < pixels.size(); start += numbers) {
+          for (std::size_t i = 0; i < numbers; ++i)
+            record[i] = static_cast<double>(pixels[start + i]) / (are_bytes ? 255.0 : 1.0);
+          privatizer.project(record);
+          privatizer.add_noise(bits, record);
+          std::transform(record.begin(), record.end(),
+                         out.begin() + static_cast<std::ptrdiff_t>(start),
+                         [](double value) { return static_cast<float>(value); });
+        }
+        return out;
+      },
+      block.pixels);
+}
+
+// Reads and writes here, while others compute.
+void write_records(data::RecordStream& records, std::int64_t count, const Privatizer& privatizer,
+                   const BitsOfBlocks& bits, PrivatizedWriter& writer) {
+  const std::int64_t numbers = records.shape().pixels();
+  const std::int64_t per_block = std::max<std::int64_t>(1, kBlockNumbers / numbers);
+  const std::size_t at_once = std::max(1U, std::thread::hardware_concurrency());
+  std::deque<std::future<std::vector<float>>> pending;
+  Progress progress("privatising", count);
+  std::uint64_t next_block = 0;
+  std::int64_t left = count;
+  while (left > 0 || !pending.empty()) {
+    check_interrupt();
+    if (left > 0 && pending.size() <= at_once) {
+      data::Dataset block = records.next(std::min(left, per_block));
+      left -= block.count();
+      pending.push_back(
+          std::async(std::launch::async, [&, number = next_block++, block = std::move(block)] {
+            return privatized(block, privatizer, *bits.of(number));
+          }));
+      continue;
+    }
+    const std::vector<float> done = pending.front().get();
+    pending.pop_front();
+    writer.add(done);
+    progress.advance(static_cast<std::int64_t>(done.size()) / numbers);
+  }
+}
+
+std::vector<std::int32_t> privatized_labels(const std::vector<std::int32_t>& labels,
+                                            std::int64_t count, const Privatization& how,
+                                            RandomBits& bits) {
+  const auto& response = std::get<privacy::LocalRandomizedResponse>(how.events.at(1).event);
+  std::vector<std::int32_t> answers(static_cast<std::size_t>(count));
+  std::transform(labels.begin(), labels.begin() + count, answers.begin(),
+                 [&](std::int32_t label) { return respond(bits, label, response); });
+  return answers;
+}
+
+privacy::Certificate write_certificate_of(const Path& folder, const Privatization& how,
+                                          std::int64_t count) {
+  auto ledger = privacy::Ledger::create(folder / privacy::kLedgerName,
+                                        {.neighbours = privacy::Neighbours::kPerson,
+                                         .records = count,
+                                         .fingerprint = how.fingerprint,
+                                         .randomness = how.randomness});
+  for (const privacy::PlannedEvent& one : how.events) {
+    auto paid = ledger.reserve(one.purpose, one.event);
+    paid.take();
+    paid.settle();
+  }
+  privacy::CertificateTerms terms{.delta = Delta{how.delta},
+                                  .published = published_count(how),
+                                  .not_covered = {"the radius, the transform and the share that is "
+                                                  "kept, which must not be chosen by the data"}};
+  if (!how.class_names.empty())
+    terms.not_covered.emplace_back("the number of classes, which is treated as public");
+  constexpr double kFormulaHoldsBelow = 0.5;
+  if (how.delta >= kFormulaHoldsBelow) terms.published.reset();
+  privacy::write_certificate(folder, terms);
+  return privacy::verify_certificate(folder);
+}
+
+void require_new(const Path& path) {
+  if (fs::exists(path))
+    throw DataError(violation(
+        path.string(), "new (privatising again is another release of the same people)", "there"));
+}
+
+}  // namespace
+
+Path certificate_folder_of(const Path& path) {
+  return path.parent_path() / (path.stem().string() + "-certificate");
+}
+
+PrivatizeOutcome privatize(data::RecordStream& records, const PrivatizeOptions& options,
+                           const PrivatizeOutput& output) {
+  if (output.count && *output.count < 1)
+    throw InvalidArgument(violation("count", "at least 1", *output.count));
+  const std::int64_t count = std::min(output.count.value_or(records.count()), records.count());
+  const data::Labels labels = options.label_epsilon ? records.labels() : data::Labels{};
+  Privatization how = plan(options, records.shape(), labels.class_names);
+  const BitsOfBlocks bits(output.seed);
+  how.randomness = bits.provenance();
+
+  const Path folder = certificate_folder_of(output.path);
+  require_new(output.path);
+  require_new(folder);
+  PrivatizedWriter writer(output.path, how.shape, count);
+  write_records(records, count, Privatizer(how), bits, writer);
+  constexpr std::uint64_t kBlockOfLabels = ~std::uint64_t{0} - 1;
+  if (options.label_epsilon)
+    writer.add_labels(privatized_labels(labels.labels, count, how, *bits.of(kBlockOfLabels)));
+  how.fingerprint = writer.fingerprint();
+
+  AtomicFolder certificate(folder);
+  PrivatizeOutcome outcome{.how = how,
+                           .records = count,
+                           .certificate_folder = folder,
+                           .certificate = write_certificate_of(certificate.inside(), how, count)};
+  // What was paid is on disk before what it paid for.
+  certificate.commit();
+  try {
+    writer.commit(how);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    throw;
+  }
+  return outcome;
+}
+
+}  // namespace obol::local
