@@ -13,6 +13,7 @@
 #include "obol/data/reader.h"
 #include "obol/data/sampler.h"
 #include "obol/data/writer.h"
+#include "obol/local/mechanism.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::cli {
@@ -157,15 +158,19 @@ struct GridArguments {
 };
 
 ExitCode grid(const GridArguments& arguments) {
+  constexpr std::int64_t kMost = 1000;  // privatised ones to draw from
   const data::RecipeData d = resolve(arguments.data);
-  const data::Dataset data = data::read(*d.source, d.options());
+  const bool is_privatized = local::is_privatized(*d.source);
+  const data::Dataset data = is_privatized
+                                 ? local::as_images(local::read_privatized(*d.source), kMost)
+                                 : data::read(*d.source, d.options());
   std::unique_ptr<RandomBits> bits;
   if (arguments.seed)
     bits = std::make_unique<SeededBits>(*arguments.seed);
   else
     bits = std::make_unique<SecureBits>();
   write_png(sample_grid(data, arguments.grid, *bits), arguments.out);
-  log_info("the grid shows records of {}; keep it with them", *d.source);
+  if (!is_privatized) log_info("the grid shows records of {}; keep it with them", *d.source);
   std::cout << arguments.out << '\n';
   return ExitCode::kOk;
 }

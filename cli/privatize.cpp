@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/app.h"
 #include "cli/numbers.h"
@@ -23,6 +24,7 @@ struct Arguments {
   data::RecipeData source;
   std::string mechanism;
   std::optional<double> epsilon;
+  std::optional<double> noise;
   std::optional<double> delta;
   std::optional<double> radius;
   std::string transform = "none";
@@ -34,15 +36,21 @@ struct Arguments {
   std::optional<std::int64_t> count;
   std::optional<std::uint64_t> seed;
   std::string out;
+  bool as_json = false;
 };
 
 PrivatizeOptions options_of(const Arguments& arguments) {
   PrivatizeOptions options{.mechanism = local::mechanism_from(arguments.mechanism),
-                           .epsilon = needed(arguments.epsilon, "--epsilon"),
+                           .epsilon = arguments.epsilon,
+                           .noise = arguments.noise,
                            .delta = arguments.delta,
                            .radius = needed(arguments.radius, "--radius"),
                            .transform = local::transform_from(arguments.transform),
                            .keep = arguments.keep};
+  if (!arguments.epsilon && !arguments.noise)
+    throw InvalidArgument(violation("--epsilon", "given, or --noise", "missing"));
+  if (arguments.published && arguments.noise)
+    throw InvalidArgument(violation("--published", "given with --epsilon only", "given"));
   if (arguments.published) options.counting = Counting::kPublished;
   // The paper's own formula goes with the paper's own count.
   const bool by_zhao =
@@ -63,6 +71,20 @@ void require_npz(const std::string& path) {
   if (!path.ends_with(".npz")) throw InvalidArgument(violation("--out", "FILE.npz", path));
 }
 
+void print_json(const local::PrivatizeOutcome& outcome) {
+  const local::Privatization& how = outcome.how;
+  nlohmann::ordered_json found = {{"records", outcome.records},
+                                  {"scale", how.scale},
+                                  {"sensitivity", how.sensitivity},
+                                  {"epsilon", outcome.certificate.guarantee.epsilon},
+                                  {"delta", how.delta},
+                                  {"is_private", how.is_private()},
+                                  {"certificate", outcome.certificate_folder.string()}};
+  if (outcome.certificate.published)
+    found["published_epsilon"] = outcome.certificate.published->epsilon;
+  std::cout << found.dump(2) << '\n';
+}
+
 ExitCode run_privatize(const Arguments& arguments) {
   require_npz(arguments.out);
   const PrivatizeOptions options = options_of(arguments);
@@ -73,6 +95,10 @@ ExitCode run_privatize(const Arguments& arguments) {
       *records, options, {.path = arguments.out, .count = arguments.count, .seed = arguments.seed});
   const local::Privatization& how = outcome.how;
   const privacy::Certificate& certificate = outcome.certificate;
+  if (arguments.as_json) {
+    print_json(outcome);
+    return ExitCode::kOk;
+  }
   const bool is_laplace = how.mechanism == local::Mechanism::kLaplace;
   std::cout << fmt::format(
       "{}: {} records of {}, each in an {} ball of radius {:g}, with {} noise of {} {:.6g}\n",
@@ -186,6 +212,8 @@ void add_privatize(CLI::App& root, Action& action) {
       ->required()
       ->check(CLI::IsMember({"gaussian", "laplace"}));
   add_number(*command, "--epsilon", arguments->epsilon, "of each person's record");
+  add_number(*command, "--noise", arguments->noise,
+             "on every number, in place of --epsilon: standard deviation, or Laplace scale");
   add_number(*command, "--delta", arguments->delta, "of Gaussian noise");
   add_number(*command, "--radius", arguments->radius,
              "of the ball; public, and not to be read off the data");
@@ -216,6 +244,7 @@ void add_privatize(CLI::App& root, Action& action) {
   command->add_option("--seed", arguments->seed, "for experiments: not private");
   command->add_option("--out", arguments->out, "FILE.npz; FILE-certificate is written beside it")
       ->required();
+  command->add_flag("--json", arguments->as_json, "for programs");
   command->callback(
       [&action, arguments] { action = [arguments] { return run_privatize(*arguments); }; });
   add_denoise(root, action);

@@ -58,12 +58,20 @@ double sensitivity_of(const PrivatizeOptions& options) {
   return (is_clamped ? std::numbers::sqrt2 : 2.0) * options.radius;
 }
 
-// Of the noise, over whatever sensitivity epsilon is meant for.
+// Of the noise, over the sensitivity.
 double multiplier_for(const PrivatizeOptions& options) {
-  positive(options.epsilon, "epsilon");
-  if (options.mechanism == Mechanism::kLaplace) return 1 / options.epsilon;
-  return privacy::calibrate_gaussian(Epsilon{options.epsilon}, Delta{*options.delta},
-                                     options.formula);
+  const double sensitivity = sensitivity_of(options);
+  if (options.epsilon.has_value() == options.noise.has_value())
+    throw InvalidArgument("either epsilon or the noise must be given, but not both");
+  if (options.noise) return positive(*options.noise, "the noise") / sensitivity;
+  const double epsilon = positive(*options.epsilon, "epsilon");
+  const double multiplier =
+      (1 + kMargin) *
+      (options.mechanism == Mechanism::kLaplace
+           ? 1 / epsilon
+           : privacy::calibrate_gaussian(Epsilon{epsilon}, Delta{*options.delta}, options.formula));
+  return options.counting == Counting::kPublished ? multiplier * options.radius / sensitivity
+                                                  : multiplier;
 }
 
 double multiplier_of(const privacy::Event& event) {
@@ -149,8 +157,7 @@ Privatization plan(const PrivatizeOptions& options, const data::ImageShape& shap
                     .randomness = {},
                     .fingerprint = {},
                     .denoised = {}};
-  double multiplier = multiplier_for(options) * (1 + kMargin);
-  if (options.counting == Counting::kPublished) multiplier *= how.radius / how.sensitivity;
+  const double multiplier = multiplier_for(options);
   how.scale = noise_scale(how, multiplier);
   privacy::Event event = privacy::LocalGaussian{.noise_multiplier = multiplier, .count = 1};
   if (how.mechanism == Mechanism::kLaplace)
@@ -196,6 +203,26 @@ void CosineTransform::apply(std::span<double> record, std::span<const double> le
     std::fill(plane.begin(), plane.end(), 0.0);
     add_product(left, half, height, plane);
   }
+}
+
+data::Dataset as_images(const Privatized& data, std::int64_t count) {
+  const auto numbers = static_cast<std::size_t>(data.how.shape.pixels());
+  const auto shown = static_cast<std::size_t>(std::min(count, data.count()));
+  const CosineTransform cosines(data.how.shape);
+  std::vector<float> pixels;
+  std::vector<double> record(numbers);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto from = data.records.begin() + static_cast<std::ptrdiff_t>(i * numbers);
+    std::copy(from, from + static_cast<std::ptrdiff_t>(numbers), record.begin());
+    if (data.how.transform == Transform::kDct) cosines.inverse(record);
+    for (const double value : record) pixels.push_back(static_cast<float>(std::clamp(value, 0.0, 1.0)));
+  }
+  data::Dataset images{.shape = data.how.shape,
+                       .pixels = std::move(pixels),
+                       .labels = {},
+                       .class_names = {},
+                       .declared_size = static_cast<std::int64_t>(shown)};
+  return images;
 }
 
 void keep_largest(std::span<double> values, std::size_t count) {

@@ -31,7 +31,9 @@ enum class Counting { kValid, kPublished };
 
 struct PrivatizeOptions {
   Mechanism mechanism;
-  double epsilon;
+  // One of the two: the guarantee, or the noise on every number, whatever that guarantees.
+  std::optional<double> epsilon;
+  std::optional<double> noise;
   std::optional<double> delta;  // for Gaussian noise, and only for it
   double radius;
   Transform transform = Transform::kNone;
@@ -65,6 +67,9 @@ class CosineTransform {
   Matrix rows_;     // [height, height]
   Matrix columns_;  // [width, width]
 };
+
+// What the first `count` records look like: back from the transform, beyond black and white cut off.
+data::Dataset as_images(const Privatized& data, std::int64_t count);
 
 // Sets all but the `count` largest magnitudes to zero; of equal ones the first stay.
 void keep_largest(std::span<double> values, std::size_t count);

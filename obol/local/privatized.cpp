@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -225,6 +226,14 @@ privacy::PublishedCount published_count(const Privatization& how) {
           .per_release = event,
           .outputs_per_step = 1,
           .holds = false};
+}
+
+bool is_privatized(const Path& path) {
+  if (!std::filesystem::is_regular_file(path) || path.extension() != ".npz") return false;
+  const FileBytes bytes(path);
+  for (const data::ZipEntry& entry : data::read_zip_directory(bytes))
+    if (entry.name == "privatization.npy") return true;
+  return false;
 }
 
 Privatized read_privatized(const Path& path, const data::ReadLimits& limits) {

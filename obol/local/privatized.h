@@ -71,6 +71,9 @@ struct Privatized {
 // How the paper counts the release of the records: the radius in place of the sensitivity.
 privacy::PublishedCount published_count(const Privatization& how);
 
+// By its name in the archive; any other file is none.
+bool is_privatized(const Path& path);
+
 // DataError where anything is missing, damaged, of another size, or not finite.
 Privatized read_privatized(const Path& path, const data::ReadLimits& limits = {});
 Privatized read_privatized(const Bytes& bytes, const data::ReadLimits& limits = {});

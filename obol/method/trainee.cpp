@@ -100,8 +100,8 @@ run::Samples Trainee::samples(RandomBits& bits) {
   constexpr std::int64_t kColumns = 10;
   const torch::NoGradGuard no_grad;
   const auto network = released(bits);
-  const std::int64_t classes = std::max<std::int64_t>(1, network->num_classes());
-  const Tensor labels = torch::arange(classes).repeat_interleave(kColumns).to(device_);
+  const std::int64_t rows = network->is_conditional() ? network->num_classes() : kColumns;
+  const Tensor labels = torch::arange(rows).repeat_interleave(kColumns).to(device_);
   const Tensor images =
       network->forward(network->latents(labels.size(0), bits).to(device_), labels);
   const Tensor bytes = model::to_bytes(images, options_.generator);

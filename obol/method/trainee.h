@@ -51,7 +51,7 @@ class Trainee {
   // The network that is released, as it is now: averaged, with statistics of its own. In evaluation
   // mode.
   std::shared_ptr<model::Generator> released(RandomBits& bits);
-  // Ten of each class, class by class.
+  // Ten of each class, class by class; without classes, a hundred.
   run::Samples samples(RandomBits& bits);
 
  private:

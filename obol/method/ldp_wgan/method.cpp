@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <variant>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>
@@ -25,7 +26,9 @@ std::int64_t classes_of(const local::Privatization& how) {
 }
 
 double label_epsilon(const local::Privatization& how) {
-  return how.class_names.empty() ? 0 : NAN;
+  return how.class_names.empty()
+             ? 0
+             : std::get<privacy::LocalRandomizedResponse>(how.events.at(1).event).epsilon;
 }
 
 gs_wgan::CriticTraining training_of(const MethodOptions& options) {
