@@ -11,6 +11,7 @@
 #include "obol/base/interrupt.h"
 #include "obol/base/text.h"
 #include "obol/data/pixels.h"
+#include "obol/data/record_stream.h"
 
 namespace obol::data {
 namespace {
@@ -163,6 +164,15 @@ class CsvReader final : public Reader {
   }
 
   Dataset read() override { return read_csv(bytes_, options_); }
+
+  std::unique_ptr<RecordStream> stream() override {
+    // Without it the values decide what they mean: a CSV file has no types.
+    if (!options_.range)
+      throw InvalidArgument(violation("--range",
+                                      "given for a CSV file that is read record by record",
+                                      "missing", bytes_.name()));
+    return Reader::stream();
+  }
 
  private:
   FileBytes bytes_;

@@ -172,7 +172,6 @@ class NpyStream final : public RecordStream {
   std::optional<ZipEntry> labels_;
 };
 
-// Nothing where the array is stored in Fortran's order, a pixel of all records after the other.
 std::unique_ptr<RecordStream> stream_images(std::unique_ptr<FileBytes> bytes,
                                             std::unique_ptr<Stream> stream,
                                             const ReadOptions& options,
@@ -182,7 +181,10 @@ std::unique_ptr<RecordStream> stream_images(std::unique_ptr<FileBytes> bytes,
     throw DataError(violation("the images", "an array", "one number", stream->name()));
   const Layout layout = layout_of(header.shape, stream->name());
   claimed_bytes(header.shape, header.item_size, *stream, {.max_bytes = kNoLimit});
-  if (header.is_fortran_order) return nullptr;
+  if (header.is_fortran_order)  // one pixel of all records after the other
+    throw DataError(violation("an array that is read record by record",
+                              "in C's order (numpy.ascontiguousarray)", "in Fortran's",
+                              stream->name()));
   return std::make_unique<NpyStream>(std::move(bytes), std::move(stream), header, layout, options,
                                      std::move(labels));
 }
@@ -216,8 +218,7 @@ class NpzReader final : public Reader {
     auto bytes = std::make_unique<FileBytes>(bytes_.name());
     const Arrays arrays = find_arrays(*bytes, options_.split);
     auto entry = open_zip_entry(*bytes, *arrays.images, {.max_bytes = kNoLimit});
-    auto found = stream_images(std::move(bytes), std::move(entry), options_, arrays.labels);
-    return found ? std::move(found) : Reader::stream();
+    return stream_images(std::move(bytes), std::move(entry), options_, arrays.labels);
   }
 
  private:
@@ -251,8 +252,7 @@ class NpyReader final : public Reader {
   std::unique_ptr<RecordStream> stream() override {
     auto bytes = std::make_unique<FileBytes>(bytes_.name());
     auto content = open_stream(*bytes, {.max_bytes = kNoLimit});
-    auto found = stream_images(std::move(bytes), std::move(content), options_, std::nullopt);
-    return found ? std::move(found) : Reader::stream();
+    return stream_images(std::move(bytes), std::move(content), options_, std::nullopt);
   }
 
  private:

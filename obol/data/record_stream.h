@@ -3,9 +3,10 @@
 //   const auto records = data::stream("mnist");
 //   while (records->left() > 0) use(records->next(1000));   // a Dataset without labels
 //
-// IDX, NPZ, NPY (but for Fortran's order) and folders of pictures come block by block; CSV is read
-// whole. What a number means is fixed by its type, and not by the values that happen to be there:
-// bytes are 0..255, everything else lies in [0, 1] unless options give a range.
+// IDX, NPZ, NPY (in C's order) and folders of pictures come block by block; CSV is read whole. What
+// a number means is fixed by its type, and not by the values that happen to be there: bytes are
+// 0..255, everything else lies in [0, 1] unless options give a range, and CSV, where nothing has a
+// type, must have one.
 #pragma once
 
 #include <cstdint>

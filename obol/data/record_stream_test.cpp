@@ -1,5 +1,6 @@
 #include "obol/data/record_stream.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ using testing::put;
 using testing::raw;
 using testing::refusal;
 using testing::says;
+using testing::usage_refusal;
 
 // Everything, three records at a time.
 Dataset collected(const std::string& path, const ReadOptions& options = {}) {
@@ -76,12 +78,10 @@ TEST(RecordStream, GivesWhatReadingGivesInEveryFormat) {
 #endif
     }
   }
-  expect_as_read(put(folder.path(), "a.csv", "1,2,3,4\n5,6,7,8\n").string());
+  expect_as_read(put(folder.path(), "a.csv", "1,2,3,4\n5,6,7,8\n").string(),
+                 {.range = ValueRange{.low = 0, .high = 10}});
   expect_as_read(
       put(folder.path(), "a-idx3-ubyte.gz", gzip(idx({2, 1, 2}, {1, 2, 3, 4}))).string());
-  expect_as_read(
-      put(folder.path(), "f.npy", npy("<f4", "(2, 1, 2)", raw<float>({0, 0.5, 1, 0.25}), true))
-          .string());
 }
 
 TEST(RecordStream, TakesWhatNumbersMeanFromTheirTypeAlone) {
@@ -93,6 +93,16 @@ TEST(RecordStream, TakesWhatNumbersMeanFromTheirTypeAlone) {
                    {"pixel 1 of record 2", "between 0 and 1", "--range", "200", path}));
   const Dataset scaled = collected(path, {.range = ValueRange{.low = 0, .high = 200}});
   EXPECT_EQ(floats_of(scaled), (std::vector<float>{0, 1.0F / 200, 0, 1.0F / 200, 0, 1}));
+}
+
+TEST(RecordStream, RefusesWhatItCouldNotReadInOrderOrByType) {
+  const TemporaryFolder folder;
+  const std::string values = raw<float>({0, 0.5, 1, 0.25});
+  const std::string fortran =
+      put(folder.path(), "f.npy", npy("<f4", "(2, 1, 2)", values, true)).string();
+  EXPECT_TRUE(says(refusal([&] { (void)stream(fortran); }), {"C's order", fortran}));
+  const std::string csv = put(folder.path(), "a.csv", "1,2,3,4\n").string();
+  EXPECT_TRUE(says(usage_refusal([&] { (void)stream(csv); }), {"--range", csv}));
 }
 
 TEST(RecordStream, RefusesWhatIsNoNumberInTheRecordWhereItIs) {

@@ -67,7 +67,8 @@ void write_records(data::RecordStream& records, std::int64_t count, const Privat
                    const BitsOfBlocks& bits, PrivatizedWriter& writer) {
   const std::int64_t numbers = records.shape().pixels();
   const std::int64_t per_block = std::max<std::int64_t>(1, kBlockNumbers / numbers);
-  const std::size_t at_once = std::max(1U, std::thread::hardware_concurrency());
+  constexpr unsigned kMostThreads = 16;  // more would wait for the one that writes
+  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
   std::deque<std::future<std::vector<float>>> pending;
   Progress progress("privatising", count);
   std::uint64_t next_block = 0;

@@ -241,13 +241,13 @@ bool WaveletTransform::is_detail(std::size_t at) const {
 
 int most_levels(const data::ImageShape& shape) {
   const std::int64_t side = std::min(padded(shape.height), padded(shape.width));
-  return std::bit_width(static_cast<std::uint64_t>(side)) - 1;
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(side))) - 1;
 }
 
 Choice best_choice(const Privatized& data, std::span<const float> clean,
                    std::optional<Wavelet> wavelet) {
   constexpr int kThresholds = 50;
-  constexpr double kLargest = 5;  // of the noise's scale: four times as much has a share of 1e-4
+  constexpr double kLargest = 5;  // of the noise's scale; hardly any noise is above it
   Choice best{.wavelet = wavelet.value_or(Wavelet::kHaar), .levels = 1, .threshold = 0};
   double best_gain = 0;
   for (const Wavelet one : kWavelets) {

@@ -24,6 +24,20 @@ class NumPy(InFolder):
             np.testing.assert_array_equal(stored["images"], pictures)
             np.testing.assert_array_equal(stored["labels"], [4, 0, 1, 1, 2])
 
+    def test_opens_privatised_records(self):
+        pictures = self.random.random((7, 6, 5), dtype=np.float32)
+        np.savez_compressed("in.npz", images=pictures, labels=np.arange(7) % 3)
+        self.succeeds("privatize", "in.npz", "--mechanism", "gaussian", "--epsilon", "1e6", "--delta",
+                      "1e-4", "--radius", "1e3", "--labels", "randomized-response", "--label-epsilon",
+                      "60", "--out", "private.npz")
+        with np.load("private.npz") as stored:
+            how = json.loads(stored["privatization"].tobytes())
+            self.assertEqual(stored["records"].dtype, np.float32)
+            self.assertEqual(how["height"], 6)
+            np.testing.assert_allclose(stored["records"], pictures.reshape(7, 30),
+                                       atol=7 * how["scale"])
+            np.testing.assert_array_equal(stored["labels"], np.arange(7) % 3)
+
     def test_colour_and_floats_survive_the_way_through_obol(self):
         for pictures in (self.random.integers(0, 256, (3, 5, 4, 3), dtype=np.uint8),
                          self.random.random((3, 5, 4, 3), dtype=np.float32)):

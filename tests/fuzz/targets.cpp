@@ -148,10 +148,14 @@ void wrap_gzip(std::vector<std::byte>& file) {
 
 const std::vector<Target>& targets() {
   static const std::vector<Target> kTargets = {
-      {"idx", read_idx, wrap_gzip}, {"npy", read_npy, wrap_gzip},
-      {"npz", read_npz, keep},      {"png", read_picture, repair_png},
-      {"jpeg", read_picture, keep}, {"csv", read_csv, wrap_gzip},
-      {"toml", read_toml, keep},    {"ledger", read_ledger, chain_ledger},
+      {"idx", read_idx, wrap_gzip},
+      {"npy", read_npy, wrap_gzip},
+      {"npz", read_npz, keep},
+      {"png", read_picture, repair_png},
+      {"jpeg", read_picture, keep},
+      {"csv", read_csv, wrap_gzip},
+      {"toml", read_toml, keep},
+      {"ledger", read_ledger, chain_ledger},
       {"privatized", read_privatized, keep},
   };
   return kTargets;
