@@ -81,7 +81,8 @@ void add_serve(CLI::App& root, Action& action) {
         throw InvalidArgument(violation("--deadline", "positive", given.deadline));
       if (arguments->clients)
         given.overrides.push_back(fmt::format("privacy.shards={}", *arguments->clients));
-      return print(needed_part().serve(given), run::RunFolder::open(arguments->out));
+      const run::Outcome outcome = needed_part().serve(given);
+      return print(outcome, run::RunFolder::open(arguments->out));
     };
   });
 }
