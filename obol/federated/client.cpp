@@ -81,19 +81,20 @@ bool may_pass(const Status& status) {
       fmt::format("{} must let this client take part, but does not: {}", server, said));
 }
 
+// For each attempt anew: a channel that found nobody does not look again for up to 30 s.
 Stub connect(const JoinOptions& options, std::int64_t largest_message) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(largest_message));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
   return wire::Federation::NewStub(
       grpc::CreateCustomChannel(options.server, client_credentials(options.identity), arguments));
 }
 
+constexpr std::int64_t kLargestTerms = std::int64_t{1} << 20;
+
 Terms ask_terms(const JoinOptions& options) {
-  const Stub stub = connect(options, std::int64_t{1} << 20);
   Patience patience(options.patience);
   wire::TermsRequest request;
   request.set_version(kProtocol);
@@ -102,6 +103,7 @@ Terms ask_terms(const JoinOptions& options) {
     constexpr int kSeconds = 10;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(kSeconds));
     wire::TermsReply reply;
+    const Stub stub = connect(options, kLargestTerms);
     const Status status = stub->Propose(&context, request, &reply);
     check_interrupt();
     if (status.ok()) return read_terms(reply.terms());
@@ -156,10 +158,11 @@ Stream answer_questions(wire::Federation::Stub& stub, Respondent& respondent, co
 Joined::Ending take_part(const JoinOptions& options, Respondent& respondent, const Terms& terms) {
   if (!respondent.warm_start()) return Joined::kInterrupted;
   constexpr auto kNumber = static_cast<std::int64_t>(sizeof(float));
-  const Stub stub = connect(options, terms.form.question_numbers() * kNumber +
-                                         16 * terms.form.steps * terms.form.rows + kAroundNumbers);
+  const std::int64_t largest = terms.form.question_numbers() * kNumber +
+                               16 * terms.form.steps * terms.form.rows + kAroundNumbers;
   Patience patience(options.patience);
   for (;;) {
+    const Stub stub = connect(options, largest);
     const Stream stream = answer_questions(*stub, respondent, terms);
     if (stream.end == End::kBudget) return Joined::kBudget;
     if (stream.end == End::kInterrupted || interrupted()) return Joined::kInterrupted;
