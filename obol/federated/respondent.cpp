@@ -68,7 +68,7 @@ std::int64_t paid_in(const privacy::Ledger& ledger) {
   return paid;
 }
 
-method::gs_wgan::Question tensors_of(Question question, const Form& form,
+method::gs_wgan::Question tensors_of(const Question& question, const Form& form,
                                      const torch::Device& device) {
   const data::ImageShape& shape = form.shape;
   return {.images = torch::tensor(question.images)
