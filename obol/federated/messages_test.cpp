@@ -90,7 +90,12 @@ TEST(Terms, AreRefusedWhereNobodyHonestProposesThem) {
             "privacy.barrier must be row or batch in a federated training, but is none");
   EXPECT_NE(refused("row", "9000000000000").find("what one question holds must be at most"),
             std::string::npos);
-  EXPECT_NE(refusal([] { read_terms("[images]\nshape = \"0x9\"\n"); }).find(""), std::string::npos);
+  EXPECT_NE(refusal([] {
+              read_terms(
+                  "[images]\nshape = \"0x9\"\n[privacy]\nshards = 1\nnoise_multiplier = 1.0\n"
+                  "steps = 1\nbarrier = \"row\"\ngenerated_batch = 4\n");
+            }).find("the shape of the images must be HEIGHTxWIDTH"),
+            std::string::npos);
 }
 
 }  // namespace
