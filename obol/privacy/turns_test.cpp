@@ -11,10 +11,10 @@ namespace {
 
 class TurnsTest : public testing::TestWithParam<const char*> {
  protected:
-  [[nodiscard]] Turns open(std::int64_t shards = 7) const {
-    return {{.schedule = GetParam(), .shards = shards, .block = 10}, folder_.path() / "turns.json"};
+  Turns open(std::int64_t shards = 7) const {
+    return {{.schedule = GetParam(), .shards = shards, .block = 10}, folder.path() / "turns.json"};
   }
-  TemporaryFolder folder_;
+  TemporaryFolder folder;
 };
 
 TEST_P(TurnsTest, CountTheUsesOfEachShard) {
@@ -32,7 +32,7 @@ TEST_P(TurnsTest, CountTheUsesOfEachShard) {
 
 // Whatever a killed run has given is not given again, and counts.
 TEST_P(TurnsTest, AfterAKillGoOnBehindWhatWasReserved) {
-  Turns all({.schedule = GetParam(), .shards = 7}, folder_.path() / "all.json");
+  Turns all({.schedule = GetParam(), .shards = 7}, folder.path() / "all.json");
   for (int k = 0; k < 20; ++k) all.next();
   {
     Turns killed = open();
@@ -58,7 +58,7 @@ TEST_P(TurnsTest, AfterASettlementLoseNothing) {
 TEST_P(TurnsTest, RefuseARecordOfOtherShards) {
   open().next();
   EXPECT_THROW(open(8), DataError);
-  write_file(folder_.path() / "turns.json", "{\"turns\":");
+  write_file(folder.path() / "turns.json", "{\"turns\":");
   EXPECT_THROW(open(), DataError);
 }
 
