@@ -15,6 +15,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -73,11 +74,18 @@ class Private {
     return Private<Result>(std::forward<Function>(function)(value_));
   }
 
-  // ... of two at once.
+  // ... of two at once: what comes out of one goes straight back inside.
   template <class Other, class Function>
-  [[nodiscard]] auto map_with(const Private<Other>& other, Function&& function) const {
+  [[nodiscard]] auto map_with(const Private<Other>& other, const Function& function) const {
     using Result = std::invoke_result_t<Function, const T&, const Other&>;
-    return Private<Result>(std::forward<Function>(function)(value_, other.value_));
+    std::optional<Result> result;
+    static_cast<void>(map([&](const T& mine) {
+      return other.map([&](const Other& theirs) {
+        result.emplace(function(mine, theirs));
+        return true;
+      });
+    }));
+    return Private<Result>(std::move(*result));
   }
 
   // Door 3.
@@ -90,9 +98,6 @@ class Private {
   Declassified<T> declassify(std::string, DisclosureLog&) && = delete;  // would dangle
 
  private:
-  template <class>
-  friend class Private;
-
   T value_;
 };
 

@@ -159,6 +159,16 @@ int occurrences(const std::string& text, const std::string& part) {
   return count;
 }
 
+TEST(Private, ComputesWithTwoAtOnce) {
+  const Private<int> six(6);
+  const Private<std::string> text("abc");
+  const auto both = six.map_with(text, [](int number, const std::string& letters) {
+    return letters + std::to_string(number);
+  });
+  static_assert(std::is_same_v<decltype(both), const Private<std::string>>);
+  EXPECT_EQ(opened(both), "abc6");
+}
+
 TEST(PrivateHeader, HandsTheValueOutThroughThreeDoorsOnly) {
   const std::string code = private_header_code();
   EXPECT_EQ(occurrences(code, "const& { return value_; }"), 1) << "door 1, release";
