@@ -12,6 +12,9 @@
 #include "obol/data/picture.h"
 #include "obol/privacy/ledger_testing.h"
 #include "obol/recipe/recipe.h"
+#if OBOL_HAS_FEDERATED
+#include "tests/fuzz/federated_targets.h"
+#endif
 
 namespace obol::fuzz {
 namespace {
@@ -141,10 +144,19 @@ void wrap_gzip(std::vector<std::byte>& file) {
 
 const std::vector<Target>& targets() {
   static const std::vector<Target> kTargets = {
-      {"idx", read_idx, wrap_gzip}, {"npy", read_npy, wrap_gzip},
-      {"npz", read_npz, keep},      {"png", read_picture, repair_png},
-      {"jpeg", read_picture, keep}, {"csv", read_csv, wrap_gzip},
-      {"toml", read_toml, keep},    {"ledger", read_ledger, chain_ledger},
+    {"idx", read_idx, wrap_gzip},
+    {"npy", read_npy, wrap_gzip},
+    {"npz", read_npz, keep},
+    {"png", read_picture, repair_png},
+    {"jpeg", read_picture, keep},
+    {"csv", read_csv, wrap_gzip},
+    {"toml", read_toml, keep},
+    {"ledger", read_ledger, chain_ledger},
+#if OBOL_HAS_FEDERATED
+    {"client", read_from_client, keep},
+    {"question", read_question, keep},
+    {"terms", read_terms, keep},
+#endif
   };
   return kTargets;
 }

@@ -1,0 +1,13 @@
+// What other machines send, where this build speaks to any.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace obol::fuzz {
+
+void read_from_client(std::span<const std::byte> input);  // as a server does
+void read_question(std::span<const std::byte> input);     // as a client does
+void read_terms(std::span<const std::byte> input);        // likewise
+
+}  // namespace obol::fuzz
