@@ -27,23 +27,23 @@ run::Outcome run_serve(const ServeRequest& request) {
 }
 
 JoinAnswer run_join(const JoinRequest& request) {
-  using federated::Joined;
+  using federated::Ending;
   const torch::Device device = use_device(request.device, request.threads);
   const Private<data::Dataset> data(data::read(request.data));
-  const Joined joined =
-      federated::join({.server = request.server,
-                       .identity = identity_of(request.identity),
+  const federated::Joined joined =
+      federated::join({.connection = {.server = request.server,
+                                      .identity = identity_of(request.identity),
+                                      .patience = request.patience},
                        .respondent = {.folder = request.out,
                                       .budget = {Epsilon{request.epsilon}, Delta{request.delta}},
                                       .least_noise = request.least_noise,
-                                      .device = device},
-                       .patience = request.patience},
+                                      .device = device}},
                       data);
   JoinAnswer answer{.ending = "the training is over after",
-                    .is_interrupted = joined.ending == Joined::kInterrupted,
+                    .is_interrupted = joined.ending == Ending::kInterrupted,
                     .answers = joined.answers,
                     .epsilon = joined.epsilon};
-  if (joined.ending == Joined::kBudget) answer.ending = "the budget is spent by";
+  if (joined.ending == Ending::kBudget) answer.ending = "the budget is spent by";
   if (answer.is_interrupted) answer.ending = "interrupted (the same command goes on) after";
   return answer;
 }

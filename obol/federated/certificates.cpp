@@ -1,11 +1,14 @@
 #include "obol/federated/certificates.h"
 
 #include <cstddef>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -44,6 +47,7 @@ struct Signer {
 
 struct Subject {
   std::string name;
+  std::int64_t starts;  // days from now
   std::int64_t days;
   std::string constraints;  // "critical,CA:TRUE"
   std::string usage;        // extendedKeyUsage; empty: none
@@ -67,14 +71,13 @@ void add_extension(X509* certificate, int kind, const std::string& value) {
 Certificate make_certificate(const Subject& subject, EVP_PKEY* key,
                              const std::optional<Signer>& signer) {
   constexpr std::int64_t kDay = 86'400;
-  constexpr std::int64_t kEarlier = -2 * kDay;  // clocks differ
   constexpr long kVersion3 = 2;
   Certificate certificate(X509_new());
   X509* x = certificate.get();
   require(x != nullptr, "make a certificate");
   X509_set_version(x, kVersion3);
   ASN1_INTEGER_set_uint64(X509_get_serialNumber(x), SecureBits()() >> 1);
-  X509_gmtime_adj(X509_getm_notBefore(x), kEarlier);
+  X509_gmtime_adj(X509_getm_notBefore(x), subject.starts * kDay);
   X509_gmtime_adj(X509_getm_notAfter(x), subject.days * kDay);
   X509_set_pubkey(x, key);
   X509_NAME* name = X509_get_subject_name(x);
@@ -145,6 +148,12 @@ Key read_key(const Path& path) {
   return key;
 }
 
+// Whose clock is wrong is for the reader to say.
+std::string clock_says() {
+  return fmt::format(", where this machine's clock says {:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::time(nullptr)));
+}
+
 }  // namespace
 
 std::vector<std::string> write_test_certificates(const Path& folder,
@@ -152,10 +161,10 @@ std::vector<std::string> write_test_certificates(const Path& folder,
   if (options.clients < 1)
     throw InvalidArgument(violation("the number of clients", "at least 1", options.clients));
   AtomicFolder made(folder);
-  const std::int64_t days = options.days;
+  const auto [days, starts] = std::pair(options.days, options.starts);
   const Key ca_key = make_key();
-  const Certificate ca =
-      make_certificate({"obol test authority", days, "critical,CA:TRUE", "", ""}, ca_key.get(), {});
+  const Certificate ca = make_certificate(
+      {"obol test authority", starts, days, "critical,CA:TRUE", "", ""}, ca_key.get(), {});
   const Signer signer{ca.get(), ca_key.get()};
   write_pair(made.inside(), "ca", ca.get(), ca_key.get());
   const auto issue = [&](const Subject& subject) {
@@ -163,13 +172,14 @@ std::vector<std::string> write_test_certificates(const Path& folder,
     const Certificate certificate = make_certificate(subject, key.get(), signer);
     write_pair(made.inside(), subject.name, certificate.get(), key.get());
   };
-  issue({"server", days, "critical,CA:FALSE", "serverAuth", alternative_names(options.hosts)});
+  issue({"server", starts, days, "critical,CA:FALSE", "serverAuth",
+         alternative_names(options.hosts)});
   // As wide as the last: the clients' order is that of the alphabet.
   const std::size_t width = std::to_string(options.clients).size();
   std::vector<std::string> names;
   for (std::int64_t k = 1; k <= options.clients; ++k) {
     names.push_back(fmt::format("client-{:0{}}", k, width));
-    issue({names.back(), days, "critical,CA:FALSE", "clientAuth", ""});
+    issue({names.back(), starts, days, "critical,CA:FALSE", "clientAuth", ""});
   }
   made.commit();
   return names;
@@ -188,11 +198,14 @@ void check_certificate(const Identity& identity) {
   require(store && context && X509_STORE_add_cert(store.get(), ca.get()) == 1 &&
               X509_STORE_CTX_init(context.get(), store.get(), own.get(), nullptr) == 1,
           "check a certificate");
-  if (X509_verify_cert(context.get()) != 1)
-    throw DataError(violation(
-        identity.certificate.string(), fmt::format("valid, by {}", identity.ca.string()),
-        fmt::format("not: {}",
-                    X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get())))));
+  if (X509_verify_cert(context.get()) == 1) return;
+  const int problem = X509_STORE_CTX_get_error(context.get());
+  const bool is_of_time =
+      problem == X509_V_ERR_CERT_NOT_YET_VALID || problem == X509_V_ERR_CERT_HAS_EXPIRED;
+  throw DataError(violation(identity.certificate.string(),
+                            fmt::format("valid, by {}", identity.ca.string()),
+                            fmt::format("not: {}{}", X509_verify_cert_error_string(problem),
+                                        is_of_time ? clock_says() : "")));
 }
 
 }  // namespace obol::federated

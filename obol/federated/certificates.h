@@ -23,7 +23,8 @@ struct Identity {
 
 struct TestCertificates {
   std::int64_t clients = 1;
-  std::int64_t days = 30;
+  std::int64_t days = 30;               // from now that they are valid until
+  std::int64_t starts = -2;             // and from: clocks differ
   std::vector<std::string> hosts = {};  // of the server, besides localhost; names or addresses
 };
 
@@ -31,8 +32,8 @@ struct TestCertificates {
 std::vector<std::string> write_test_certificates(const Path& folder,
                                                  const TestCertificates& options);
 
-// DataError where the other end would refuse it: signed by another authority, expired, of another
-// key, no certificate at all.
+// DataError where the other end would refuse it: signed by another authority, expired or not valid
+// yet by this machine's clock, of another key, no certificate at all.
 void check_certificate(const Identity& identity);
 
 }  // namespace obol::federated

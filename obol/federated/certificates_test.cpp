@@ -39,7 +39,9 @@ TEST(Certificates, AreRefusedInOneSentence) {
   const Path good = folder.path() / "good";
   const Path expired = folder.path() / "expired";
   write_test_certificates(good, {});
+  const Path early = folder.path() / "early";
   write_test_certificates(expired, {.days = -1});
+  write_test_certificates(early, {.starts = 1});
   const auto says = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos && text.find('\n') == std::string::npos;
   };
@@ -48,7 +50,9 @@ TEST(Certificates, AreRefusedInOneSentence) {
   EXPECT_TRUE(says(refusal({expired / "ca.pem", client, key}), "client-1.pem must be valid"));
   EXPECT_TRUE(
       says(refusal({expired / "ca.pem", expired / "client-1.pem", expired / "client-1.key"}),
-           "expired"));
+           "certificate has expired, where this machine's clock says 2"));
+  EXPECT_TRUE(says(refusal({early / "ca.pem", early / "client-1.pem", early / "client-1.key"}),
+                   "certificate is not yet valid, where this machine's clock says 2"));
   EXPECT_TRUE(says(refusal({good / "ca.pem", client, good / "server.key"}), "must be the key of"));
   EXPECT_TRUE(says(refusal({good / "ca.pem", key, key}), "a certificate in PEM format"));
   EXPECT_TRUE(says(refusal({good / "ca.pem", client, client}), "a private key in PEM format"));

@@ -1,30 +1,26 @@
 // Takes part in a federated training: connects, agrees to the terms or does not, and answers until
 // the training or the budget ends.
 //
-//   Joined joined = join({.server = "host:7000", .identity = ..., .respondent = {...}}, data);
+//   Joined joined = join({.connection = {...}, .respondent = {...}}, data);
 //
 // Where the server goes away it is waited for. Only what a Respondent answers leaves this machine.
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
-#include "obol/federated/certificates.h"
+#include "obol/federated/connection.h"
 #include "obol/federated/respondent.h"
 
 namespace obol::federated {
 
 struct JoinOptions {
-  std::string server;  // HOST:PORT, HOST being in the server's certificate
-  Identity identity;
+  ConnectionOptions connection;
   RespondentOptions respondent;
-  double patience = 60;  // seconds without a server after which it is given up
 };
 
 struct Joined {
-  enum Ending { kFinished, kBudget, kInterrupted };
   Ending ending;
   std::int64_t answers;  // paid for, in earlier processes too
   double epsilon;

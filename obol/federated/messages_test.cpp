@@ -77,6 +77,16 @@ TEST(Terms, SayWhatAnAnswerCostsAndHowLongItMayBe) {
   EXPECT_FALSE(terms.method.warm_cache) << "nor where it writes";
 }
 
+TEST(Terms, LetALiarSayNothingLouderThanAnHonestAnswersNoise) {
+  const Terms terms = read_terms(
+      "[privacy]\nbarrier = \"batch\"\nshards = 8\nnoise_multiplier = 1.07\nsteps = 5\n"
+      "generated_batch = 32\ndelta = 1e-5\n[method]\nname = \"gs-wgan\"\n");
+  const double honest = 2 * terms.method.clip_norm * 1.07 *
+                        std::sqrt(static_cast<double>(terms.form.answer_numbers()));
+  EXPECT_GT(terms.longest(), honest);
+  EXPECT_LT(terms.longest(), 1.05 * honest);
+}
+
 TEST(Terms, AreRefusedWhereNobodyHonestProposesThem) {
   const auto refused = [](const std::string& barrier, const std::string& rows) {
     return refusal([&] {

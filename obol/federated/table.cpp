@@ -33,11 +33,10 @@ Clock::time_point after(double seconds) {
 class Allowance {
  public:
   void grant() { tokens_ = std::min(tokens_ + 1, kMost); }
-  bool take() {
-    constexpr double kPerSecond = 2;
+  bool take(double per_second) {
     const auto now = Clock::now();
     tokens_ =
-        std::min(tokens_ + kPerSecond * std::chrono::duration<double>(now - last_).count(), kMost);
+        std::min(tokens_ + per_second * std::chrono::duration<double>(now - last_).count(), kMost);
     last_ = now;
     if (tokens_ < 1) return false;
     tokens_ -= 1;
@@ -127,10 +126,12 @@ class Table::Service::Seat final
     if (!is_writing_) write_next();
   }
 
-  // Once, and when the question that is under way is written.
+  // Once, and when the question that is under way is written. From here on nobody may write: gRPC
+  // ends a process that does after Finish, and OnDone comes later.
   void end(const Status& status) {
     if (end_) return;
     end_ = status;
+    service_.leave(name_, this);
     if (!is_writing_) Finish(status);
   }
 
@@ -226,7 +227,7 @@ grpc::ServerUnaryReactor* Table::Service::Propose(grpc::CallbackServerContext* c
   } catch (const DataError& error) {
     status = Status(StatusCode::FAILED_PRECONDITION, error.what());
   }
-  if (!clients_[name].allowance.take())
+  if (!clients_[name].allowance.take(options_.messages_per_second))
     status = Status(StatusCode::RESOURCE_EXHAUSTED, "a client must not ask so often");
   reactor->Finish(status);
   return reactor;
@@ -263,7 +264,7 @@ Status Table::Service::enter(const std::string& name, Seat* seat) {
   if (name.empty())
     return {StatusCode::UNAUTHENTICATED, "a client's certificate must have a common name"};
   Client& client = clients_[name];
-  if (!client.allowance.take())
+  if (!client.allowance.take(options_.messages_per_second))
     return {StatusCode::RESOURCE_EXHAUSTED, "a client must not connect so often"};
   if (client.seat != nullptr)
     return {StatusCode::ALREADY_EXISTS,
@@ -290,7 +291,7 @@ Status Table::Service::receive(const std::string& name, const wire::FromClient& 
   Client& client = clients_[name];
   Status status = Status::OK;
   try {
-    if (!client.allowance.take())
+    if (!client.allowance.take(options_.messages_per_second))
       status = {StatusCode::RESOURCE_EXHAUSTED, "a client must not send more than it is asked for"};
     else if (message.has_hello() && !client.is_ready)
       return receive_hello(name, message.hello());

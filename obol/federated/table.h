@@ -29,6 +29,7 @@ struct TableOptions {
   Identity identity;
   Terms terms;
   std::vector<std::string> names = {};  // who takes part; empty: the first terms.clients that come
+  double messages_per_second = 2;       // of one client, besides one for each question
 };
 
 struct Reply {

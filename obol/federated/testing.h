@@ -2,21 +2,22 @@
 // do not behave.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
 #include "obol/base/file.h"
+#include "obol/base/random.h"
 #include "obol/data/dataset.h"
 #include "obol/federated/certificates.h"
-#include "obol/federated/client.h"
 #include "obol/federated/federation.grpc.pb.h"
-#include "obol/federated/server.h"
+#include "obol/federated/messages.h"
 #include "obol/federated/tls.h"
 
 namespace obol::federated::testing {

@@ -1,5 +1,7 @@
 #include "obol/federated/tls.h"
 
+#include <string_view>
+
 #include <grpc/support/log.h>
 
 #include "obol/base/console.h"
@@ -9,10 +11,13 @@ namespace {
 
 constexpr std::uint64_t kLargestPem = std::uint64_t{1} << 16;
 
-// gRPC's own messages, of refused handshakes say, are for whoever looks for them.
+// gRPC's own messages, of refused handshakes say, are for whoever looks for them; but not the one
+// before it ends the process.
 void quieten_grpc() {
   gpr_set_log_function([](gpr_log_func_args* args) {
-    if (args->severity == GPR_LOG_SEVERITY_ERROR) log_line(LogLevel::kDebug, args->message);
+    if (args->severity != GPR_LOG_SEVERITY_ERROR) return;
+    const bool is_last = std::string_view(args->message).starts_with("assertion failed");
+    log_line(is_last ? LogLevel::kError : LogLevel::kDebug, args->message);
   });
 }
 

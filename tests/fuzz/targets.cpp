@@ -156,6 +156,8 @@ const std::vector<Target>& targets() {
     {"client", read_from_client, keep},
     {"question", read_question, keep},
     {"terms", read_terms, keep},
+    {"live_server", send_to_server, keep},
+    {"live_client", send_to_client, keep},
 #endif
   };
   return kTargets;
