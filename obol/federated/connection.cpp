@@ -123,7 +123,7 @@ Stream answer_on(wire::Federation::Stub& stub, const Terms& terms, const Answeri
     }
     is_open = stream->Write(out) && result.end != Ending::kBudget;
   }
-  if (result.end == Ending::kBudget) stream->WritesDone();
+  stream->WritesDone();  // what cannot be read ends the reading, but not the stream
   if (interrupted()) {
     result.end = Ending::kInterrupted;
     context.TryCancel();

@@ -180,7 +180,8 @@ class Asking final : public grpc::CallbackGenericService {
    public:
     explicit Once(ByteBuffer out) : out_(std::move(out)) { StartRead(&in_); }
     void OnReadDone(bool is_read) override {
-      if (!is_read || is_asked_) return Finish(grpc::Status::OK);
+      if (!is_read) return Finish({grpc::StatusCode::INVALID_ARGUMENT, "no answer"});
+      if (is_asked_) return Finish(grpc::Status::OK);
       is_asked_ = true;
       StartWrite(&out_);
     }
