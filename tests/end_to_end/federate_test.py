@@ -178,7 +178,6 @@ class WithShards(unittest.TestCase):
             self.assertEqual(client.returncode, 0, err)
             folder = self.folder / f"client-{number}"
             taken = record[number - 1]["answers"]
-            self.assertGreater(taken, before.get(number, 0) - 20, "answers before a kill count, but for a checkpoint")
             self.assertGreaterEqual(paid(folder), taken)
             self.assertGreater(paid(folder), before.get(number, 0), "a client that came back is asked")
             self.assertIn(f"after {paid(folder)} answers: epsilon", said)
