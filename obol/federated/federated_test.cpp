@@ -226,6 +226,31 @@ TEST_F(Federation, RejectsWhatIsNoAnswerAndGoesOn) {
   EXPECT_GE(count(1, "rejected"), 2);
 }
 
+TEST_F(Federation, SurvivesAMinorityThatLiesAsLoudAsItMay) {
+  constexpr std::int64_t kSteps = 24;
+  constexpr std::int64_t kLiars = 3;
+  Running running = start(kClients, kSteps);
+  const auto size = static_cast<double>(zeros().size());
+  const std::vector<float> lie(zeros().size(),
+                               static_cast<float>(0.999 * terms_.longest() / std::sqrt(size)));
+  std::vector<std::future<void>> liars;
+  for (std::int64_t k = 1; k <= kLiars; ++k)
+    liars.push_back(std::async(std::launch::async, [&, k] {
+      const auto client = raw(k, running.server);
+      while (client->read()) client->answer(lie);
+    }));
+  std::vector<std::future<Joined>> honest;
+  for (std::int64_t k = kLiars + 1; k <= kClients; ++k)
+    honest.push_back(join_as(k, running.server, Private<data::Dataset>(bands(12))));
+  EXPECT_EQ(running.outcome.get().steps, kSteps);
+  for (auto& liar : liars) liar.get();
+  for (auto& client : honest) EXPECT_EQ(client.get().answers, kSteps / kClients);
+  EXPECT_EQ(count(0, "answers"), kSteps / kClients) << "within the bound a lie is an answer";
+  const auto generator = model::load_generator(folder_.path() / "run" / "generator.pt");
+  for (const auto& parameter : generator->parameters())
+    EXPECT_TRUE(torch::isfinite(parameter).all().item<bool>());
+}
+
 TEST_F(Federation, GivesNobodyMoreThanItsShareOfMessages) {
   Running running = start(1, 1);
   auto client = raw(1, running.server);
