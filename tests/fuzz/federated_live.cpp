@@ -178,7 +178,7 @@ class Asking final : public grpc::CallbackGenericService {
  private:
   class Once final : public grpc::ServerGenericBidiReactor {
    public:
-    explicit Once(ByteBuffer out) : out_(std::move(out)) { StartRead(&in_); }
+    explicit Once(const ByteBuffer& out) : out_(out) { StartRead(&in_); }
     void OnReadDone(bool is_read) override {
       if (!is_read) return Finish({grpc::StatusCode::INVALID_ARGUMENT, "no answer"});
       if (is_asked_) return Finish(grpc::Status::OK);
