@@ -23,21 +23,21 @@ class Tables : public ::testing::Test {
   ~Tables() override { set_console({}); }
 
   std::vector<std::string> certify(std::int64_t clients) {
-    return write_test_certificates(folder_.path() / "certs", {.clients = clients});
+    return write_test_certificates(folder.path() / "certs", {.clients = clients});
   }
   void propose(const std::string& recipe, const std::vector<std::string>& overrides,
                const Images& images) {
-    write_file(folder_.path() / "recipe.toml", recipe);
-    terms_ = read_terms(federated::propose(folder_.path() / "recipe.toml", overrides, images));
+    write_file(folder.path() / "recipe.toml", recipe);
+    terms = read_terms(federated::propose(folder.path() / "recipe.toml", overrides, images));
   }
   [[nodiscard]] Identity identity(const std::string& who) const {
-    const Path certs = folder_.path() / "certs";
+    const Path certs = folder.path() / "certs";
     return {certs / "ca.pem", certs / (who + ".pem"), certs / (who + ".key")};
   }
   [[nodiscard]] TableOptions options(const std::vector<std::string>& names) const {
     return {.listen = std::string(testing::kHost) + ":0",
             .identity = identity("server"),
-            .terms = terms_,
+            .terms = terms,
             .names = names};
   }
   static std::string address(const Table& table) {
@@ -46,21 +46,21 @@ class Tables : public ::testing::Test {
   [[nodiscard]] std::unique_ptr<RawClient> connect(const std::string& name,
                                                    const std::string& server) const {
     auto client = std::make_unique<RawClient>(server, client_credentials(identity(name)));
-    client->hello(terms_.hash);
+    client->hello(terms.hash);
     return client;
   }
   [[nodiscard]] wire::Question blank() const {
-    const Form& form = terms_.form;
+    const Form& form = terms.form;
     return write_question(
         std::vector<float>(static_cast<std::size_t>(form.question_numbers())),
         std::vector<std::int64_t>(static_cast<std::size_t>(form.steps * form.rows), 1));
   }
   [[nodiscard]] std::vector<float> zeros() const {
-    return std::vector<float>(static_cast<std::size_t>(terms_.form.answer_numbers()));
+    return std::vector<float>(static_cast<std::size_t>(terms.form.answer_numbers()));
   }
 
-  TemporaryFolder folder_;
-  Terms terms_;
+  TemporaryFolder folder;
+  Terms terms;
 };
 
 TEST_F(Tables, AskNobodyWhoIsLeaving) {
@@ -71,7 +71,7 @@ TEST_F(Tables, AskNobodyWhoIsLeaving) {
   const std::string server = address(table);
   std::atomic<int> at_work = kClients;
   std::vector<std::future<void>> clients;
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
     clients.push_back(std::async(std::launch::async, [&] {
       constexpr int kTimes = 8;  // more would be too often
       for (int time = 0; time < kTimes; ++time) {
@@ -81,6 +81,7 @@ TEST_F(Tables, AskNobodyWhoIsLeaving) {
       }
       --at_work;
     }));
+  }
   const wire::Question question = blank();
   while (at_work > 0)
     for (const std::string& name : names) table.ask(name, question, 10);
