@@ -22,6 +22,7 @@ void add_completion(CLI::App& root, Action& action);
 void add_data(CLI::App& root, Action& action);
 void add_doctor(CLI::App& root, Action& action);
 void add_evaluate(CLI::App& root, Action& action);
+void add_federate(CLI::App& root, Action& action);
 void add_plot(CLI::App& root, Action& action);
 void add_privatize(CLI::App& root, Action& action);  // and denoise
 void add_recipes(CLI::App& root, Action& action);

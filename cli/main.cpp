@@ -63,6 +63,7 @@ ExitCode run(int argc, char** argv) {
   add_privatize(app, action);
   add_recipes(app, action);
   add_training(app, action);
+  add_federate(app, action);
   add_evaluate(app, action);
   add_sweep(app, action);
   add_plot(app, action);

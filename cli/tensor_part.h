@@ -116,6 +116,47 @@ struct EvaluateAnswer {
   std::string outside_file;
 };
 
+// obol federate.
+struct IdentityFiles {
+  std::string ca;
+  std::string certificate;
+  std::string key;
+};
+
+struct ServeRequest {
+  std::filesystem::path recipe;
+  std::vector<std::string> overrides;
+  std::string shape = "28x28";
+  std::int64_t classes = 10;
+  std::filesystem::path out;
+  bool resume = false;
+  std::string listen;
+  IdentityFiles identity;
+  double deadline = 60;
+  std::string device = "cpu";
+  std::int64_t threads = 0;
+};
+
+struct JoinRequest {
+  std::string server;
+  std::string data;
+  std::filesystem::path out;
+  IdentityFiles identity;
+  double epsilon = 0;
+  double delta = 0;
+  double least_noise = 0;
+  double patience = 60;
+  std::string device = "cpu";
+  std::int64_t threads = 0;
+};
+
+struct JoinAnswer {
+  std::string ending;  // "the budget is spent by", to be followed by the number of answers
+  bool is_interrupted = false;
+  std::int64_t answers = 0;
+  double epsilon = 0;
+};
+
 // What the shared object offers. Built together with the program, so the types agree; `version`
 // is checked all the same.
 struct TensorPart {
@@ -125,6 +166,9 @@ struct TensorPart {
   run::Outcome (*train)(const TrainRequest& request);
   void (*sample)(const SampleRequest& request);
   EvaluateAnswer (*evaluate)(const EvaluateRequest& request);
+  // Null where gRPC is missing.
+  run::Outcome (*serve)(const ServeRequest& request);
+  JoinAnswer (*join)(const JoinRequest& request);
 };
 
 // The symbol that the shared object exports: const TensorPart* obol_tensor_part().

@@ -1,7 +1,7 @@
 # What Obol needs, what it can do without, and what was found. Nothing is downloaded.
 #
-# OBOL_TORCH, OBOL_CUDA, OBOL_PNG, OBOL_JPEG, OBOL_OPENSSL, OBOL_TESTS: AUTO (on when what they
-# need is found), ON, OFF.
+# OBOL_TORCH, OBOL_CUDA, OBOL_PNG, OBOL_JPEG, OBOL_OPENSSL, OBOL_FEDERATED, OBOL_TESTS: AUTO (on when
+# what they need is found), ON, OFF.
 # OBOL_HEADERS: a folder of header-only libraries packed by scripts/pack-headers, for machines
 # where they cannot be installed.
 
@@ -9,7 +9,7 @@ set(OBOL_HEADERS "${PROJECT_SOURCE_DIR}/third_party/include" CACHE PATH
     "Header-only libraries packed by scripts/pack-headers")
 set(OBOL_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=")
 
-foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL TESTS)
+foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL FEDERATED TESTS)
   set(OBOL_${part} AUTO CACHE STRING "AUTO, ON or OFF")
 endforeach()
 
@@ -34,6 +34,21 @@ find_package(JPEG QUIET)
 obol_decide(JPEG JPEG_FOUND)
 find_package(OpenSSL 1.1.1 QUIET COMPONENTS Crypto)
 obol_decide(OPENSSL OpenSSL_FOUND)
+# gRPC looks for protobuf's package, which Debian's has not: CMake's own module finds it first.
+if(NOT OBOL_FEDERATED STREQUAL "OFF")
+  find_package(Protobuf QUIET)
+  if(Protobuf_FOUND)
+    find_package(gRPC QUIET)
+  endif()
+endif()
+if(gRPC_FOUND AND TARGET gRPC::grpc_cpp_plugin AND OBOL_HAS_OPENSSL)
+  set(federated_found 1)
+  # Precompiled headers want one set of options, and no other dependency says -pthread.
+  if(TARGET re2::re2)
+    set_target_properties(re2::re2 PROPERTIES INTERFACE_COMPILE_OPTIONS "")
+  endif()
+endif()
+obol_decide(FEDERATED federated_found)
 find_package(GTest QUIET)
 obol_decide(TESTS GTest_FOUND)
 
@@ -97,7 +112,7 @@ target_compile_definitions(obol_warnings INTERFACE
 
 function(obol_print_summary)
   message(STATUS "Obol ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
-  foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL TESTS)
+  foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL FEDERATED TESTS)
     if(OBOL_HAS_${part})
       message(STATUS "  ${part}: yes")
     else()

@@ -8,6 +8,9 @@
 #include <torch/torch.h>
 
 #include "cli/tensor/evaluate.h"
+#if OBOL_HAS_FEDERATED
+#include "cli/tensor/federate.h"
+#endif
 #include "cli/tensor/gpu.h"
 #include "cli/tensor/train.h"
 #include "cli/tensor/transport.h"
@@ -78,12 +81,13 @@ TensorFacts facts() {
 }
 
 const TensorPart* start() {
-  static const TensorPart kPart{.version = version(),
-                                .facts = facts,
-                                .transport = run_transport,
-                                .train = run_train,
-                                .sample = run_sample,
-                                .evaluate = run_evaluate};
+  static const TensorPart kPart {
+    .version = version(), .facts = facts, .transport = run_transport, .train = run_train,
+    .sample = run_sample, .evaluate = run_evaluate,
+#if OBOL_HAS_FEDERATED
+    .serve = run_serve, .join = run_join
+#endif
+  };
   use_all_cores();
   return &kPart;
 }

@@ -165,6 +165,8 @@ Ending Loop::take_steps() {
       method_.step(step_ + 1, diagnostics_);
     } catch (const BudgetExceeded&) {
       return Ending::kBudget;
+    } catch (const Interrupted&) {
+      return Ending::kInterrupted;
     }
     ++step_;
     is_saved_ = false;
@@ -183,7 +185,7 @@ void Loop::after_step() {
 }
 
 std::string Loop::note() {
-  if (!meter_) return "not private";
+  if (!meter_) return method_.note();
   meter_->read();
   const std::string spent = fmt::format("epsilon {:.3g}", *meter_->last());
   return payment_->budget ? fmt::format("{} of {:.6g}", spent, payment_->budget->value()) : spent;

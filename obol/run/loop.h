@@ -53,7 +53,7 @@ class Method {
   // Before the first step of a new run, never of a resumed one: releases that are made once.
   virtual void start() {}
   // Pays the guard for everything it is going to release before it changes anything: where
-  // BudgetExceeded leaves it, the state is that after the step before.
+  // BudgetExceeded or Interrupted leaves it, the state is that after the step before.
   virtual void step(std::int64_t step, UnsafeDiagnostics& diagnostics) = 0;
 
   // Everything that the next step depends on, and back.
@@ -64,6 +64,8 @@ class Method {
 
   // As of the last step.
   virtual std::vector<Metric> metrics() { return {}; }
+  // Shown beside the progress where nothing is paid.
+  [[nodiscard]] virtual std::string note() const { return "not private"; }
   // To be looked at; nothing where there is nothing to see.
   virtual std::optional<Samples> samples() { return std::nullopt; }
   // The bytes of generator.pt.

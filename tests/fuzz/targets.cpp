@@ -13,6 +13,9 @@
 #include "obol/local/privatized.h"
 #include "obol/privacy/ledger_testing.h"
 #include "obol/recipe/recipe.h"
+#if OBOL_HAS_FEDERATED
+#include "tests/fuzz/federated_targets.h"
+#endif
 
 namespace obol::fuzz {
 namespace {
@@ -148,15 +151,22 @@ void wrap_gzip(std::vector<std::byte>& file) {
 
 const std::vector<Target>& targets() {
   static const std::vector<Target> kTargets = {
-      {"idx", read_idx, wrap_gzip},
-      {"npy", read_npy, wrap_gzip},
-      {"npz", read_npz, keep},
-      {"png", read_picture, repair_png},
-      {"jpeg", read_picture, keep},
-      {"csv", read_csv, wrap_gzip},
-      {"toml", read_toml, keep},
-      {"ledger", read_ledger, chain_ledger},
-      {"privatized", read_privatized, keep},
+    {"idx", read_idx, wrap_gzip},
+    {"npy", read_npy, wrap_gzip},
+    {"npz", read_npz, keep},
+    {"png", read_picture, repair_png},
+    {"jpeg", read_picture, keep},
+    {"csv", read_csv, wrap_gzip},
+    {"toml", read_toml, keep},
+    {"ledger", read_ledger, chain_ledger},
+    {"privatized", read_privatized, keep},
+#if OBOL_HAS_FEDERATED
+    {"client", read_from_client, keep},
+    {"question", read_question, keep},
+    {"terms", read_terms, keep},
+    {"live_server", send_to_server, keep},
+    {"live_client", send_to_client, keep},
+#endif
   };
   return kTargets;
 }

@@ -1,0 +1,51 @@
+#include "cli/tensor/federate.h"
+
+#include "cli/tensor/device.h"
+#include "obol/data/reader.h"
+#include "obol/federated/client.h"
+#include "obol/federated/server.h"
+
+namespace obol::cli {
+namespace {
+
+federated::Identity identity_of(const IdentityFiles& files) {
+  return {.ca = files.ca, .certificate = files.certificate, .key = files.key};
+}
+
+}  // namespace
+
+run::Outcome run_serve(const ServeRequest& request) {
+  return federated::serve({.recipe = request.recipe,
+                           .overrides = request.overrides,
+                           .images = {.shape = request.shape, .classes = request.classes},
+                           .folder = request.out,
+                           .resume = request.resume,
+                           .listen = request.listen,
+                           .identity = identity_of(request.identity),
+                           .deadline = request.deadline,
+                           .device = use_device(request.device, request.threads)});
+}
+
+JoinAnswer run_join(const JoinRequest& request) {
+  using federated::Ending;
+  const torch::Device device = use_device(request.device, request.threads);
+  const Private<data::Dataset> data(data::read(request.data));
+  const federated::Joined joined =
+      federated::join({.connection = {.server = request.server,
+                                      .identity = identity_of(request.identity),
+                                      .patience = request.patience},
+                       .respondent = {.folder = request.out,
+                                      .budget = {Epsilon{request.epsilon}, Delta{request.delta}},
+                                      .least_noise = request.least_noise,
+                                      .device = device}},
+                      data);
+  JoinAnswer answer{.ending = "the training is over after",
+                    .is_interrupted = joined.ending == Ending::kInterrupted,
+                    .answers = joined.answers,
+                    .epsilon = joined.epsilon};
+  if (joined.ending == Ending::kBudget) answer.ending = "the budget is spent by";
+  if (answer.is_interrupted) answer.ending = "interrupted (the same command goes on) after";
+  return answer;
+}
+
+}  // namespace obol::cli

@@ -1,0 +1,152 @@
+#include "obol/federated/respondent.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "obol/base/console.h"
+#include "obol/base/error.h"
+#include "obol/base/interrupt.h"
+#include "obol/method/gs_wgan/method.h"
+#include "obol/privacy/certificate.h"
+#include "obol/run/folder.h"
+
+namespace obol::federated {
+namespace {
+
+using torch::Tensor;
+
+constexpr std::int64_t kOnly = 0;  // the critic's number
+// Answers between the critic's files: a killed client goes back to the last, and has paid for all.
+constexpr std::int64_t kSaveEvery = 20;
+
+void agree(const Terms& terms, const RespondentOptions& options) {
+  const auto event = std::get<privacy::Gaussian>(terms.per_answer());
+  if (event.noise_multiplier < options.least_noise)
+    throw InvalidArgument(
+        violation("the noise multiplier of an answer",
+                  fmt::format("at least {}, as this client wants", options.least_noise),
+                  fmt::format("{} in the server's terms", event.noise_multiplier)));
+}
+
+// Labels are numbers to the server: a shard that lacks the last classes still has all of them.
+Private<data::Dataset> fitted(const Private<data::Dataset>& data, const Form& form) {
+  const data::Dataset::PublicFacts facts = data.facts();
+  if (facts.shape != form.shape)
+    throw InvalidArgument(
+        violation("the images", fmt::format("{}, as in the server's terms", to_string(form.shape)),
+                  to_string(facts.shape)));
+  if (facts.num_classes > form.classes || (facts.num_classes < 2 && form.classes > 1))
+    throw InvalidArgument(violation("the number of classes",
+                                    fmt::format("{}, as in the server's terms", form.classes),
+                                    facts.num_classes));
+  return data.map([&](const data::Dataset& own) {
+    data::Dataset all = own;
+    while (all.num_classes() > 0 && all.num_classes() < form.classes)
+      all.class_names.push_back(std::to_string(all.num_classes()));
+    return all;
+  });
+}
+
+method::Place take_place(const Terms& terms, const Private<data::Dataset>& data,
+                         const RespondentOptions& options) {
+  agree(terms, options);
+  return method::take_place({.folder = options.folder,
+                             .resume = std::filesystem::exists(options.folder / "recipe.toml"),
+                             .recipe = terms.text,
+                             .seed = options.seed,
+                             .neighbours = privacy::Neighbours::kReplaceOne},
+                            fitted(data, terms.form));
+}
+
+std::int64_t paid_in(const privacy::Ledger& ledger) {
+  std::int64_t paid = 0;
+  for (const privacy::Event& event : ledger.spent()) paid += privacy::count_of(event);
+  return paid;
+}
+
+method::gs_wgan::Question tensors_of(const Question& question, const Form& form,
+                                     const torch::Device& device) {
+  const data::ImageShape& shape = form.shape;
+  return {.images = torch::tensor(question.images)
+                        .view({form.steps, form.rows, shape.channels, shape.height, shape.width})
+                        .to(device),
+          .labels = torch::tensor(question.labels).view({form.steps, form.rows}).to(device)};
+}
+
+}  // namespace
+
+Respondent::Respondent(const Terms& terms, const Private<data::Dataset>& data,
+                       const RespondentOptions& options)
+    : terms_(terms),
+      options_(options),
+      place_(take_place(terms, data, options)),
+      bits_(method::make_bits(options.seed, place_.ledger->head().entries)),
+      critic_({.shape = terms.form.shape,
+               .classes = terms.form.classes,
+               .width = terms.method.critic_width}),
+      holder_(critic_, method::gs_wgan::training_of(terms.method), fitted(data, terms.form),
+              options.device, method::lowest_of(terms.generator), *bits_),
+      bank_({.folder = place_.folder.make_private() / "critics",
+             .numbers = critic_.state_size(),
+             .device = options.device}),
+      guard_(*place_.ledger, options.budget, {.block = 1}),
+      answers_(paid_in(*place_.ledger)),
+      barrier_({.clip_norm = terms.method.clip_norm, .noise_multiplier = terms.noise_multiplier},
+               terms.barrier == "row" ? barrier::ShardBarrier::Clip::kRows
+                                      : barrier::ShardBarrier::Clip::kWhole,
+               terms.form.rows, answers_) {
+  place_.folder.remove_results();  // of a ledger that is going to grow
+}
+
+bool Respondent::warm_start() {
+  if (bank_.has(kOnly)) return true;
+  const method::gs_wgan::WarmStart how{.steps = terms_.method.warm_start,
+                                       .critic_steps = terms_.form.steps,
+                                       .batch = terms_.form.rows,
+                                       .generator = terms_.generator,
+                                       .optimizer = terms_.optimizer};
+  Progress progress("warming up the critic", how.steps, "steps");
+  const auto state = holder_.warm_start(how, [&] {
+    progress.advance(1);
+    return interrupted();
+  });
+  if (!state) return false;
+  bank_.put(kOnly, *state);
+  return true;
+}
+
+wire::Answer Respondent::answer(const wire::Question& message) {
+  const method::gs_wgan::Question question =
+      tensors_of(read_question(message, terms_.form), terms_.form, options_.device);
+  barrier::Door door(guard_, *bits_);
+  barrier_.pay(door, answers_ + 1);
+  ++answers_;
+  const Tensor released =
+      barrier_.release(door, holder_.answer(bank_.take(kOnly), question), answers_)
+          .cpu()
+          .contiguous();
+  if (answers_ % kSaveEvery == 0) bank_.flush();
+  return write_answer(message.number(),
+                      {released.data_ptr<float>(), static_cast<std::size_t>(released.numel())});
+}
+
+void Respondent::save() {
+  bank_.flush();
+  privacy::CertificateTerms terms{.delta = options_.budget.delta};
+  for (const std::string& reason : run::read_disclosures(place_.folder))
+    terms.not_covered.push_back("what was opened: " + reason);
+  privacy::write_certificate(options_.folder, terms);
+}
+
+std::int64_t Respondent::affordable() { return guard_.affordable(terms_.per_answer()); }
+
+double Respondent::epsilon() const {
+  return privacy::certify(place_.ledger->record(), {.delta = options_.budget.delta})
+      .guarantee.epsilon;
+}
+
+}  // namespace obol::federated
