@@ -1,6 +1,7 @@
-// bench_ldp [cpu|cuda] [THREADS]: steps of learning from privatised records a second, at the paper's
-// size (batches of 400, 400 iterations of Sinkhorn, 784 numbers, a DCGAN of width 64), what share of
-// a step is transport, and the same step in eager LibTorch: stock layers, Sinkhorn on logarithms.
+// bench_ldp [cpu|cuda] [THREADS]: steps of learning from privatised records a second, at the
+// paper's size (batches of 400, 400 iterations of Sinkhorn, 784 numbers, a DCGAN of width 64), what
+// share of a step is transport, and the same step in eager LibTorch: stock layers, Sinkhorn on
+// logarithms.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -62,11 +63,11 @@ torch::nn::Sequential eager_generator() {
     return torch::nn::ConvTranspose2d(
         ConvTranspose2dOptions(in, out, kernel).stride(stride).padding(padding));
   };
-  return torch::nn::Sequential(
-      up(kLatent, 4 * kWidth, 7, 1, 0), torch::nn::BatchNorm2d(4 * kWidth), torch::nn::ReLU(),
-      up(4 * kWidth, 2 * kWidth, 4, 2, 1), torch::nn::BatchNorm2d(2 * kWidth), torch::nn::ReLU(),
-      up(2 * kWidth, kWidth, 4, 2, 1), torch::nn::BatchNorm2d(kWidth), torch::nn::ReLU(),
-      up(kWidth, 1, 3, 1, 1), torch::nn::Sigmoid());
+  return torch::nn::Sequential(up(kLatent, 4 * kWidth, 7, 1, 0), torch::nn::BatchNorm2d(4 * kWidth),
+                               torch::nn::ReLU(), up(4 * kWidth, 2 * kWidth, 4, 2, 1),
+                               torch::nn::BatchNorm2d(2 * kWidth), torch::nn::ReLU(),
+                               up(2 * kWidth, kWidth, 4, 2, 1), torch::nn::BatchNorm2d(kWidth),
+                               torch::nn::ReLU(), up(kWidth, 1, 3, 1, 1), torch::nn::Sigmoid());
 }
 
 // <P, C> with P standing still.

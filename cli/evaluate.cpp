@@ -129,8 +129,7 @@ void add_evaluate(CLI::App& root, Action& action) {
       "evaluate", "train classifiers on synthetic images, test them on real ones, compare both");
   auto arguments = std::make_shared<Arguments>();
   EvaluateRequest& request = arguments->request;
-  command->add_option("run", request.subject, "the folder of a run, or images")
-      ->required();
+  command->add_option("run", request.subject, "the folder of a run, or images")->required();
   command->add_option("--against", request.against,
                       "real data: its test split, or all of it (the test split of the recipe's)");
   command->add_option("--classifiers", request.classifiers, "logreg, mlp, cnn (all three)")

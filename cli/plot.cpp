@@ -1,4 +1,6 @@
 // obol plot: a column of a table against another, as a picture
+#include "obol/base/plot.h"
+
 #include <iostream>
 #include <map>
 #include <memory>
@@ -10,7 +12,6 @@
 
 #include "cli/app.h"
 #include "obol/base/file.h"
-#include "obol/base/plot.h"
 #include "obol/base/text.h"
 
 namespace obol::cli {
@@ -70,8 +71,9 @@ Plot plot_of(const Arguments& arguments) {
   const Table table(arguments.table);
   const std::size_t x = table.column(arguments.x);
   const std::size_t y = table.column(arguments.y);
-  Plot plot{.title = arguments.title.empty() ? fmt::format("{} against {}", arguments.y, arguments.x)
-                                             : arguments.title,
+  Plot plot{.title = arguments.title.empty()
+                         ? fmt::format("{} against {}", arguments.y, arguments.x)
+                         : arguments.title,
             .x_label = arguments.x,
             .y_label = arguments.y,
             .x_scale = arguments.log_x ? PlotScale::kLogarithmic : PlotScale::kFromZero,

@@ -141,8 +141,8 @@ ordered_json classes_seen(const Tensor& probabilities) {
   const Tensor shares = counts.to(torch::kDouble) / counts.sum();
   const double entropy = -torch::xlogy(shares, shares).sum().item<double>();
   return {{"value", std::exp(entropy)},
-          {"per_class", std::vector<double>(shares.data_ptr<double>(),
-                                            shares.data_ptr<double>() + classes)}};
+          {"per_class",
+           std::vector<double>(shares.data_ptr<double>(), shares.data_ptr<double>() + classes)}};
 }
 
 // One half of the real images makes the feature space, the other is compared in it: neither the
@@ -173,12 +173,13 @@ ordered_json in_feature_space(const Work& work, const LabelledImages& synthetic)
   const auto one = [&](double value) {
     return ordered_json{{"value", value}, {"against", against}};
   };
-  ordered_json found = {{"classifier_fid", one(distance)},
-                        {"inception_score", {{"value", score.value}, {"deviation", score.deviation}}},
-                        {"precision", one(overlap.precision)},
-                        {"recall", one(overlap.recall)},
-                        {"density", one(overlap.density)},
-                        {"coverage", one(overlap.coverage)}};
+  ordered_json found = {
+      {"classifier_fid", one(distance)},
+      {"inception_score", {{"value", score.value}, {"deviation", score.deviation}}},
+      {"precision", one(overlap.precision)},
+      {"recall", one(overlap.recall)},
+      {"density", one(overlap.density)},
+      {"coverage", one(overlap.coverage)}};
   if (!work.subject.is_labelled()) found["classes_seen"] = classes_seen(made.probabilities);
   return found;
 }
@@ -202,10 +203,9 @@ void add_wasserstein(const Work& work, const LabelledImages& synthetic, ordered_
   if (!is_labelled) options.per_class = std::min(kOfOneClass, half);
   const evaluate::Wasserstein found =
       evaluate::wasserstein(synthetic, all, classes, options, report);
-  const evaluate::Wasserstein between =
-      evaluate::wasserstein({shuffled.images.slice(0, 0, half), shuffled.labels.slice(0, 0, half)},
-                            {shuffled.images.slice(0, half), shuffled.labels.slice(0, half)},
-                            classes, options, report);
+  const evaluate::Wasserstein between = evaluate::wasserstein(
+      {shuffled.images.slice(0, 0, half), shuffled.labels.slice(0, 0, half)},
+      {shuffled.images.slice(0, half), shuffled.labels.slice(0, half)}, classes, options, report);
   const auto add = [&](const char* name, const evaluate::ClassDistances& distances,
                        const evaluate::ClassDistances& real) {
     quality[name] = {{"value", distances.value},
@@ -361,7 +361,8 @@ void check(const EvaluateRequest& request, const Subject& subject) {
   if (request.suite_records < 2)
     throw InvalidArgument(violation("--suite-records", "at least 2", request.suite_records));
   if (!request.suite.empty() && !subject.is_labelled())
-    throw InvalidArgument(violation("--suite", "left out for images without labels", request.suite));
+    throw InvalidArgument(
+        violation("--suite", "left out for images without labels", request.suite));
   if (request.memorisation) static_cast<void>(subject.run("--memorisation"));
   if (request.real_baseline) static_cast<void>(subject.run("--real-baseline"));
   if (request.noisy) static_cast<void>(subject.run("--noisy"));

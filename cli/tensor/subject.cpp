@@ -122,7 +122,8 @@ void Subject::read_real(const std::string& other) {
   source_ = source;
   // Not the name of a file: where data lie is not to be handed over with the evaluation.
   against_ = has_test ? "test" : "other images";
-  if (!real_.is_labelled()) throw DataError(violation("the real images", "labelled", "not", source));
+  if (!real_.is_labelled())
+    throw DataError(violation("the real images", "labelled", "not", source));
   require_some(real_, "real", source);
 }
 

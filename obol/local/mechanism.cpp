@@ -215,7 +215,8 @@ data::Dataset as_images(const Privatized& data, std::int64_t count) {
     const auto from = data.records.begin() + static_cast<std::ptrdiff_t>(i * numbers);
     std::copy(from, from + static_cast<std::ptrdiff_t>(numbers), record.begin());
     if (data.how.transform == Transform::kDct) cosines.inverse(record);
-    for (const double value : record) pixels.push_back(static_cast<float>(std::clamp(value, 0.0, 1.0)));
+    for (const double value : record)
+      pixels.push_back(static_cast<float>(std::clamp(value, 0.0, 1.0)));
   }
   data::Dataset images{.shape = data.how.shape,
                        .pixels = std::move(pixels),

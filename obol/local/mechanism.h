@@ -68,7 +68,8 @@ class CosineTransform {
   Matrix columns_;  // [width, width]
 };
 
-// What the first `count` records look like: back from the transform, beyond black and white cut off.
+// What the first `count` records look like: back from the transform, beyond black and white cut
+// off.
 data::Dataset as_images(const Privatized& data, std::int64_t count);
 
 // Sets all but the `count` largest magnitudes to zero; of equal ones the first stay.

@@ -61,7 +61,7 @@ class Ldp(WithImages):
         self.assertEqual(len(self.events(run)), 1)
         of_records = json.loads((self.folder / "private-certificate" / "certificate.json").read_text())
         of_run = json.loads((run / "certificate.json").read_text())
-        for key in ("guarantee", "published"):
+        for key in ("guarantee", "as_published"):
             self.assertEqual(of_run[key], of_records[key])
         self.train("whole", "--resume")
         self.assertEqual(len(self.events(run)), 1)
@@ -155,7 +155,7 @@ class Experiments(WithImages):
                          [("0.5", "entropic"), ("0.5", "wasserstein"), ("1", "entropic"), ("1", "wasserstein")])
         for row in rows:
             self.assertAlmostEqual(float(row["excess"]),
-                                   float(row["distance"]) ** 2 - float(row["between_real"]) ** 2, places=3)
+                                   float(row["distance"]) ** 2 - float(row["between_real"]) ** 2, places=1)
         xml.etree.ElementTree.parse(out / "noise.svg")
 
     def test_distance_against_records(self):

@@ -20,8 +20,8 @@
 
 #include "obol/barrier/barrier.h"
 #include "obol/barrier/records.h"
-#include "obol/method/features.h"
 #include "obol/method/dp_sinkhorn/options.h"
+#include "obol/method/features.h"
 #include "obol/method/trainee.h"
 #include "obol/model/generator.h"
 #include "obol/privacy/plan.h"

@@ -22,8 +22,7 @@ void note_price(privacy::Ledger& ledger, const local::Privatization& how) {
 
 run::RunFolder folder_of(const Experiment& experiment, const privacy::LedgerHeader& header,
                          const FitOptions& options) {
-  if (!options.resume)
-    return run::RunFolder::create(options.folder, experiment.resolved, header);
+  if (!options.resume) return run::RunFolder::create(options.folder, experiment.resolved, header);
   run::RunFolder folder = run::RunFolder::resume(options.folder, experiment.resolved);
   if (!(privacy::read_ledger(folder.ledger()).header == header))
     throw DataError(fmt::format(
@@ -39,8 +38,9 @@ void tell(const MethodOptions& options, const local::Privatization& how) {
   if (!options.regularization || options.loss != "entropic") return;
   const double right = matched(how.mechanism, how.scale).regularization;
   if (*options.regularization != right)
-    log_warning("method.regularization is {:.6g}, and {:.6g} is matched to the noise: an experiment",
-                *options.regularization, right);
+    log_warning(
+        "method.regularization is {:.6g}, and {:.6g} is matched to the noise: an experiment",
+        *options.regularization, right);
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ run::Outcome fit(const Experiment& experiment, const local::Privatized& data,
   check(method_options, data.how, data.count(), experiment.places);
   recipe::located(experiment.places, "privacy", [&] {
     if (experiment.privacy.barrier)
-      throw InvalidArgument(violation(
-          "privacy.barrier", "left out: the records have their noise already", "given"));
+      throw InvalidArgument(
+          violation("privacy.barrier", "left out: the records have their noise already", "given"));
   });
   tell(experiment.method, data.how);
   const privacy::LedgerHeader header{.neighbours = privacy::Neighbours::kPerson,

@@ -41,12 +41,11 @@ TEST_P(Losses, HaveTheGradientOfFiniteDifferences) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Losses,
-                         testing::Combine(testing::Values(Mechanism::kGaussian,
-                                                          Mechanism::kLaplace),
-                                          testing::Values(LossKind::kEntropic,
-                                                          LossKind::kWasserstein,
-                                                          LossKind::kDivergence)));
+INSTANTIATE_TEST_SUITE_P(
+    All, Losses,
+    testing::Combine(testing::Values(Mechanism::kGaussian, Mechanism::kLaplace),
+                     testing::Values(LossKind::kEntropic, LossKind::kWasserstein,
+                                     LossKind::kDivergence)));
 
 TEST(Matched, IsTheDensityOfTheNoise) {
   EXPECT_DOUBLE_EQ(matched(Mechanism::kGaussian, 3).regularization, 18);

@@ -125,8 +125,7 @@ Tensor LdpWgan::batch_at(std::int64_t step) {
   const std::int64_t batches = count_ / batch_;
   if (const std::int64_t epoch = (step - 1) / batches; epoch != epoch_) {
     const auto seed = static_cast<std::uint64_t>(shuffle_.item<std::int64_t>() + epoch);
-    order_ = torch::randperm(count_, at::make_generator<at::CPUGeneratorImpl>(seed),
-                             torch::kLong)
+    order_ = torch::randperm(count_, at::make_generator<at::CPUGeneratorImpl>(seed), torch::kLong)
                  .to(surroundings_.device);
     epoch_ = epoch;
   }
@@ -184,8 +183,7 @@ void LdpWgan::step_critic(const Tensor& batch) {
   const Features back = features_.inverse();
   for (std::int64_t k = 0; k < options_.method.critic_steps; ++k) {
     const torch::NoGradGuard no_grad;
-    const Tensor rows =
-        k == 0 ? batch : torch::randint(count_, {batch_}, batch.options());
+    const Tensor rows = k == 0 ? batch : torch::randint(count_, {batch_}, batch.options());
     const Generated fake = generate(batch_);
     critic_->train(critic_state_,
                    {.real = as_images(back(records_.index_select(0, rows))),
@@ -197,8 +195,7 @@ void LdpWgan::step_critic(const Tensor& batch) {
   }
   const Generated generated = generate(batch_);
   const Tensor images = as_images(back(points_of(generated.images)));
-  const Tensor gradient =
-      critic_->image_gradient(critic_state_, images.detach(), generated.labels);
+  const Tensor gradient = critic_->image_gradient(critic_state_, images.detach(), generated.labels);
   images.backward(gradient / -static_cast<double>(batch_));
 }
 

@@ -83,7 +83,7 @@ class LdpWgan final : public run::Method {
   std::int64_t batch_;
   std::int64_t steps_;
   Features features_;
-  std::optional<Loss> loss_;                // none: by a critic
+  std::optional<Loss> loss_;  // none: by a critic
   std::optional<gs_wgan::Critic> critic_;
   gs_wgan::CriticState critic_state_;
   torch::Tensor records_;     // [count, numbers], on the device

@@ -105,7 +105,8 @@ TEST_F(Method, LearnsImagesThatItNeverSaw) {
     EXPECT_LT(blemish(made, clean), 0.2);
     EXPECT_GT(blemish(torch::rand_like(made), clean), 0.3);
     // Of both kinds.
-    const double upper = made.slice(1, 4 * 28, 10 * 28).mean(1).gt(0.5).to(torch::kDouble).mean().item<double>();
+    const double upper =
+        made.slice(1, 4 * 28, 10 * 28).mean(1).gt(0.5).to(torch::kDouble).mean().item<double>();
     EXPECT_GT(upper, 0.2);
     EXPECT_LT(upper, 0.8);
   }

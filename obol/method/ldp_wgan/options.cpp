@@ -15,8 +15,9 @@ void MethodOptions::describe(recipe::Fields& fields) {
   fields.integer("iterations", iterations, recipe::at_least(1), "of Sinkhorn, a step, at most");
   fields.number("tolerance", tolerance, recipe::at_least(0),
                 "on the marginals, at which Sinkhorn stops; 0: after all iterations");
-  fields.flag("warm_start", warm_start, "Sinkhorn starts from what it found a record's potential "
-                                        "to be an epoch ago");
+  fields.flag("warm_start", warm_start,
+              "Sinkhorn starts from what it found a record's potential "
+              "to be an epoch ago");
   fields.number("average", average, recipe::between(0, 1),
                 "decay of the moving average of the weights that is released; 0: the weights");
   fields.integer("critic_steps", critic_steps, recipe::at_least(1),

@@ -1,5 +1,5 @@
-// What a recipe says about learning from locally privatised data, besides the network ([generator]).
-// How the records were privatised stands in their file, and nothing more is paid.
+// What a recipe says about learning from locally privatised data, besides the network
+// ([generator]). How the records were privatised stands in their file, and nothing more is paid.
 #pragma once
 
 #include <cstdint>

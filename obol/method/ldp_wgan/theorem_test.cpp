@@ -51,8 +51,8 @@ TEST(Theorem1, OneGaussianIsRecoveredInClosedForm) {
           [&](double s) { return between_gaussians(s, noisy, 2 * noise); }, 1e-6, 4 * noisy);
       EXPECT_NEAR(found, clean, 1e-5 * clean);
       // Half the temperature leaves noise in.
-      const double colder = least_at(
-          [&](double s) { return between_gaussians(s, noisy, noise); }, 1e-6, 4 * noisy);
+      const double colder =
+          least_at([&](double s) { return between_gaussians(s, noisy, noise); }, 1e-6, 4 * noisy);
       EXPECT_GT(colder, clean + 0.4 * noise);
     }
 }
@@ -77,9 +77,9 @@ TEST(Theorem1, SmoothedRelativeEntropyStaysBelowTheBound) {
     for (const double noise : {0.25, 1.0, 4.0})
       for (const double share : {0.0001, 0.3, 0.7, 0.95}) {
         const double most = share * std::sqrt(clean);
-        const double found = least_at(
-            [&](double g) { return between_gaussians(g * g, clean + noise, 2 * noise); }, 1e-9,
-            most);
+        const double found =
+            least_at([&](double g) { return between_gaussians(g * g, clean + noise, 2 * noise); },
+                     1e-9, most);
         EXPECT_NEAR(found, most, 1e-6);
         const double bound = std::pow(std::sqrt(clean) - most, 2) / (2 * noise);
         EXPECT_LE(relative_entropy(clean + noise, found * found + noise), bound);
@@ -209,9 +209,9 @@ Trained train(const Tensor& noisy, const Loss& loss, const Plane& plane) {
   constexpr std::int64_t kLatent = 4;
   constexpr std::int64_t kBatch = 256;
   constexpr int kSteps = 1200;
-  torch::nn::Sequential generator(
-      torch::nn::Linear(kLatent, kHidden), torch::nn::ReLU(), torch::nn::Linear(kHidden, kHidden),
-      torch::nn::ReLU(), torch::nn::Linear(kHidden, 2));
+  torch::nn::Sequential generator(torch::nn::Linear(kLatent, kHidden), torch::nn::ReLU(),
+                                  torch::nn::Linear(kHidden, kHidden), torch::nn::ReLU(),
+                                  torch::nn::Linear(kHidden, 2));
   torch::optim::Adam optimizer(generator->parameters(), torch::optim::AdamOptions(3e-3));
   for (int step = 0; step < kSteps; ++step) {
     for (auto& group : optimizer.param_groups())
