@@ -64,8 +64,8 @@ void check(const Options& options, const local::Privatization& how, std::int64_t
 }
 
 std::int64_t steps_of(const MethodOptions& options, std::int64_t records) {
-  const auto batches = static_cast<double>(records / options.batch);
-  return std::max<std::int64_t>(1, std::llround(options.epochs * batches));
+  const std::int64_t batches = records / options.batch;
+  return std::max<std::int64_t>(1, std::llround(options.epochs * static_cast<double>(batches)));
 }
 
 Loss loss_of(const MethodOptions& options, const local::Privatization& how) {
