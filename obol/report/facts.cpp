@@ -111,6 +111,16 @@ std::string RunFacts::data_name() const {
   return data::find_known(last) != nullptr ? last : *data.source;
 }
 
+bool RunFacts::is_local() const { return method == "ldp-wgan"; }
+
+bool RunFacts::has_classes() const {
+  if (!is_local()) return true;
+  if (!certificate) return false;
+  const auto& entries = certificate->ledger.entries;
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const privacy::LedgerEntry& entry) { return entry.purpose == "labels"; });
+}
+
 std::vector<std::string> RunFacts::class_names() const {
   if (evaluation && !evaluation->classes.empty()) return evaluation->classes;
   const data::KnownDataset* known = data::find_known(data_name());
@@ -151,6 +161,7 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
 
 RealSamples real_samples(const RunFacts& facts) {
   if (!facts.data.source) return {.why_none = "the recipe does not name its data"};
+  if (facts.is_local()) return {.why_none = "this run has seen privatised records alone"};
   if (facts.part == PrivatePart::kLeftOut && !facts.has_public_data())
     return {.why_none = "they may be as private as the others"};
   try {

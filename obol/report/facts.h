@@ -55,6 +55,9 @@ struct RunFacts {
   [[nodiscard]] bool has_public_data() const;
   // The known data set that it was trained on ("mnist"), or what the recipe calls its data.
   [[nodiscard]] std::string data_name() const;
+  // Trained on records that were privatised before.
+  [[nodiscard]] bool is_local() const;
+  [[nodiscard]] bool has_classes() const;
   // As evaluated, or of a known data set; none where neither is there.
   [[nodiscard]] std::vector<std::string> class_names() const;
 };

@@ -94,13 +94,14 @@ Html header(const RunFacts& facts) {
 Html samples(const RunFacts& facts) {
   const RealSamples real = real_samples(facts);
   std::vector<std::string> names = real.class_names;
-  if (names.empty()) names = facts.class_names();
+  if (names.empty() && facts.has_classes()) names = facts.class_names();
+  const std::string rows = facts.has_classes() ? " One row for each class." : "";
   Html pictures;
   Html remarks;
   if (facts.samples)
-    pictures += grid_figure(*facts.samples, names, "Generated images, one row for each class",
-                            fmt::format("Generated, after step {}. One row for each class.",
-                                        counted(facts.samples_step)));
+    pictures +=
+        grid_figure(*facts.samples, names, "Generated images." + rows,
+                    fmt::format("Generated, after step {}.{}", counted(facts.samples_step), rows));
   else
     remarks += prose(
         "This run has no pictures of its samples; `run.sample_every` in its recipe "

@@ -83,7 +83,8 @@ class Ldp(WithImages):
                                                  code=2).stderr)
         page = self.folder / "seen.html"
         obol("report", run, "--out", page)
-        self.assertIn("epsilon", page.read_text())
+        self.assertIn("this run has seen privatised records alone", page.read_text())
+        self.assertNotIn("row for each class", page.read_text())
         obol("release", run, "--out", self.folder / "bundle", "--count", 50)
         obol("verify", self.folder / "bundle")
 
@@ -117,6 +118,9 @@ class Ldp(WithImages):
         run, _ = self.train("labelled", "--set", "method.epochs=8", records=records)
         self.assertEqual(len(self.events(run)), 2)
         obol("verify", run)
+        page = self.folder / "labelled.html"
+        obol("report", run, "--out", page)
+        self.assertIn("One row for each class", page.read_text())
         samples = self.folder / "labelled-samples.npz"
         obol("sample", run, "--count", 90, "--seed", 1, "--out", samples)
         drawn = numpy.load(samples)
