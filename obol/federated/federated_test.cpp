@@ -202,6 +202,12 @@ TEST_F(Federation, TellsThoseWhoDisagree) {
 TEST_F(Federation, RejectsWhatIsNoAnswerAndGoesOn) {
   constexpr std::int64_t kSteps = 8;
   Running running = start(2, kSteps);
+  {
+    // Nobody is asked before both are there.
+    auto client = raw(2, running.server);
+    client->answer(77, zeros());
+    EXPECT_EQ(client->end().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "not asked for";
+  }
   auto honest = join_as(1, running.server, Private<data::Dataset>(bands(12)));
   const std::size_t size = zeros().size();
   std::vector<float> with_nan(size, 0.0F);
@@ -213,11 +219,6 @@ TEST_F(Federation, RejectsWhatIsNoAnswerAndGoesOn) {
     if (!client->read()) break;
     client->answer(gradient);
     EXPECT_EQ(client->end().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  }
-  {
-    auto client = raw(2, running.server);
-    client->answer(77, zeros());
-    EXPECT_EQ(client->end().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "not asked for";
   }
   EXPECT_EQ(running.outcome.get().steps, kSteps);
   EXPECT_EQ(honest.get().answers, kSteps);

@@ -239,7 +239,6 @@ class Evaluation(WithImages):
             "single class": (file("single", images, 0 * labels), "two classes or more"),
             "label": (file("label", images, labels + 2), "one of the 3 real ones"),
             "size": (file("size", images[:, 2:], labels), "must be 26x28 as the synthetic ones"),
-            "unlabelled": (file("unlabelled", images, None), "must be labelled"),
             "empty": (file("empty", images[:0], labels[:0]), ""),
             "absent": (self.folder / "absent.npz", "absent.npz"),
         }
@@ -249,6 +248,8 @@ class Evaluation(WithImages):
             self.assertIn(done.returncode, (2, 3), (name, done.stderr))
             self.assertRegex(done.stderr, r"\Aobol: error: [^\n]+\n\Z", name)
             self.assertIn(message, done.stderr, name)
+        unlabelled = file("unlabelled", images, None)
+        self.assertIn("must be labelled", self.refused(self.samples, "--against", unlabelled, code=3))
         self.assertIn("--against must be given", self.refused(self.samples, code=2))
         for option in ("--memorisation", "--real-baseline"):
             said = self.refused(self.samples, "--against", self.data, option, code=2)
