@@ -172,6 +172,12 @@ int main(int argc, char** argv) {
     __sanitizer_set_death_callback(obol::fuzz::keep_crash);
   std::set_terminate([] {
     obol::fuzz::keep_crash();
+    std::cout.flush();
+    try {
+      if (std::current_exception()) std::rethrow_exception(std::current_exception());
+    } catch (const std::exception& error) {
+      std::cerr << "mutate: " << error.what() << '\n';
+    }
     std::abort();
   });
   const auto number = [&](int i) { return obol::parse_integer(argv[i]).value_or(0); };
