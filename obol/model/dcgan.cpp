@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "obol/base/error.h"
+#include "obol/model/bfloat_stack.h"
 
 namespace obol::model {
 namespace {
@@ -60,12 +61,36 @@ Dcgan::Dcgan(const GeneratorOptions& options, const data::ImageShape& shape,
   }
 }
 
+Tensor Dcgan::inputs(const Tensor& z, const Tensor& labels) {
+  return is_conditional() ? torch::cat({z, embedding_->forward(labels)}, 1) : z;
+}
+
 Tensor Dcgan::forward(const Tensor& z, const Tensor& labels) {
-  Tensor x = is_conditional() ? torch::cat({z, embedding_->forward(labels)}, 1) : z;
-  x = x.unsqueeze(-1).unsqueeze(-1);
+  Tensor x = inputs(z, labels).unsqueeze(-1).unsqueeze(-1);
   for (std::size_t k = 0; k < norms_.size(); ++k)
     x = norms_[k]->forward(convolutions_[k]->forward(x));
   return output(convolutions_.back()->forward(x));
+}
+
+Generator::Forward Dcgan::for_sampling() {
+  const Tensor& some = convolutions_.front()->weight;
+  if (!has_bfloat_products() || !some.is_cpu() || some.scalar_type() != at::kFloat)
+    return Generator::for_sampling();
+  std::vector<BfloatLayer> layers;
+  for (std::size_t k = 0; k < convolutions_.size(); ++k) {
+    const ConvTransposeImpl& convolution = *convolutions_[k];
+    const std::int64_t stride = convolution.options.stride;
+    const std::int64_t padding = convolution.options.padding;
+    if (k == norms_.size()) {
+      layers.push_back({convolution.weight, convolution.bias, stride, padding});
+      break;
+    }
+    const auto [scale, shift] = norms_[k]->scale_and_shift();
+    layers.push_back({convolution.weight * scale.view({1, -1, 1, 1}), shift, stride, padding, slope()});
+  }
+  return [this, stack = BfloatStack(layers)](const Tensor& z, const Tensor& labels) {
+    return output(stack.forward(inputs(z, labels)));
+  };
 }
 
 std::string Dcgan::script() const {

@@ -18,8 +18,11 @@ class Dcgan final : public Generator {
   Dcgan(const GeneratorOptions& options, const data::ImageShape& shape, std::int64_t num_classes);
   torch::Tensor forward(const torch::Tensor& z, const torch::Tensor& labels) override;
   [[nodiscard]] std::string script() const override;
+  [[nodiscard]] Forward for_sampling() override;
 
  private:
+  [[nodiscard]] torch::Tensor inputs(const torch::Tensor& z, const torch::Tensor& labels);
+
   torch::nn::Embedding embedding_ = nullptr;
   std::vector<ConvTranspose> convolutions_;
   std::vector<NormActivation> norms_;  // behind all but the last

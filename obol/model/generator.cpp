@@ -66,6 +66,10 @@ Tensor Generator::latents(std::int64_t count, RandomBits& bits) const {
   return z;
 }
 
+Generator::Forward Generator::for_sampling() {
+  return [this](const Tensor& z, const Tensor& labels) { return forward(z, labels); };
+}
+
 Tensor Generator::output(const Tensor& x) const {
   return options_.output == "tanh" ? x.tanh() : x.sigmoid();
 }

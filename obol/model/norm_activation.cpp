@@ -170,12 +170,17 @@ Tensor NormActivationImpl::forward(const Tensor& x) {
                           options.slope);
   const Tensor rows = channels_last(x);
   if (!is_training()) {
-    const Tensor scale = weight / (running_var + options.epsilon).sqrt();
-    return rectified(rows, scale, bias - running_mean * scale, options.slope);
+    const auto [scale, shift] = scale_and_shift();
+    return rectified(rows, scale, shift, options.slope);
   }
   const Tensor moments = moments_of(rows);
   update(moments, x.numel() / x.size(1));
   return TrainOnCpu::apply(rows, weight, bias, moments, options.slope, options.epsilon);
+}
+
+std::pair<Tensor, Tensor> NormActivationImpl::scale_and_shift() const {
+  const Tensor scale = weight / (running_var + options.epsilon).sqrt();
+  return {scale, bias - running_mean * scale};
 }
 
 void NormActivationImpl::update(const Tensor& moments, std::int64_t rows) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <torch/torch.h>
 
@@ -24,6 +25,9 @@ class NormActivationImpl : public torch::nn::Module {
  public:
   explicit NormActivationImpl(const NormActivationOptions& options);
   torch::Tensor forward(const torch::Tensor& x);
+
+  // What evaluation multiplies each channel by and then adds, before the rectifier; [channels] each.
+  [[nodiscard]] std::pair<torch::Tensor, torch::Tensor> scale_and_shift() const;
 
   NormActivationOptions options;
   torch::Tensor weight;        // [channels]

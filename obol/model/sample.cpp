@@ -50,6 +50,7 @@ data::Dataset sample(Generator& generator, const SampleOptions& options) {
   data::Dataset result;
   result.shape = generator.shape();
   result.declared_size = options.count;
+  const Generator::Forward forward = generator.for_sampling();
   const std::int64_t classes = std::max<std::int64_t>(1, generator.num_classes());
   if (generator.is_conditional())
     for (std::int64_t c = 0; c < classes; ++c) result.class_names.push_back(std::to_string(c));
@@ -61,14 +62,13 @@ data::Dataset sample(Generator& generator, const SampleOptions& options) {
     const std::int64_t now = std::min(kBatch, options.count - done);
     const Tensor labels = options.label ? torch::full({now}, *options.label, torch::kLong)
                                         : torch::arange(done, done + now).remainder(classes);
-    const Tensor images =
-        generator.forward(generator.latents(now, *bits).to(device), labels.to(device));
+    const Tensor images = forward(generator.latents(now, *bits).to(device), labels.to(device));
     const Tensor bytes = to_bytes(images, generator.options());
     pixels.insert(pixels.end(), bytes.data_ptr<std::uint8_t>(),
                   bytes.data_ptr<std::uint8_t>() + bytes.numel());
     if (generator.is_conditional())
-      for (std::int64_t i = 0; i < now; ++i)
-        result.labels.push_back(static_cast<std::int32_t>(labels[i].item<std::int64_t>()));
+      result.labels.insert(result.labels.end(), labels.data_ptr<std::int64_t>(),
+                           labels.data_ptr<std::int64_t>() + now);
     progress.advance(now);
   }
   result.pixels = std::move(pixels);
