@@ -109,8 +109,8 @@ void measure_generator(const Table& table, std::int64_t width, std::int64_t imag
   table.add(name + ", evaluation", flops, [&] { generator->forward(z, labels); });
 }
 
-// The generator in evaluation mode by torch's own operators, its images [n, channels, height, width]
-// in memory; z and labels as forward takes them.
+// The generator in evaluation mode by torch's own operators, its images [n, channels, height,
+// width] in memory; z and labels as forward takes them.
 Tensor stock_images(model::Generator& generator, const Tensor& z, const Tensor& labels) {
   const auto parameters = generator.named_parameters();
   const auto buffers = generator.named_buffers();
@@ -120,8 +120,7 @@ Tensor stock_images(model::Generator& generator, const Tensor& z, const Tensor& 
     const std::string conv = fmt::format("conv{}.", k);
     const std::string norm = fmt::format("norm{}.", k);
     const Tensor weight = parameters[conv + "weight"];
-    if (k == 4)
-      return at::conv_transpose2d(x, weight, parameters[conv + "bias"], 1, 1).sigmoid();
+    if (k == 4) return at::conv_transpose2d(x, weight, parameters[conv + "bias"], 1, 1).sigmoid();
     x = at::conv_transpose2d(x, weight, {}, k == 1 ? 1 : 2, k == 1 ? 0 : 1);
     x = at::leaky_relu(at::batch_norm(x, parameters[norm + "weight"], parameters[norm + "bias"],
                                       buffers[norm + "running_mean"], buffers[norm + "running_var"],

@@ -61,8 +61,8 @@ OBOL_TARGET void add_group(const Taps& taps, const BfloatGroup& group, const Bfl
     Bfloat* to = group.to + group.to_offsets[p];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; v += 2) {
-      const __m512bh two = _mm512_cvtne2ps_pbh(rectified(sums[p][v + 1], slopes),
-                                               rectified(sums[p][v], slopes));
+      const __m512bh two =
+          _mm512_cvtne2ps_pbh(rectified(sums[p][v + 1], slopes), rectified(sums[p][v], slopes));
       _mm512_storeu_si512(to + v * kLanes, reinterpret_cast<__m512i>(two));
     }
   }

@@ -30,9 +30,9 @@ struct BfloatGroup {
   const std::int64_t* to_offsets;  // [kBfloatPixels]
 };
 
-// to[c] = r(shift[c] + sum over taps and channels k of weights[k][c] from[k]) for c below `columns`,
-// which is 32 or 64, with r(v) = v above zero and slope v below. Weights are
-// [taps, channels / 2, columns, 2].
+// to[c] = r(shift[c] + sum over taps and channels k of weights[k][c] from[k]) for c below
+// `columns`, which is 32 or 64, with r(v) = v above zero and slope v below. Weights are [taps,
+// channels / 2, columns, 2].
 void add_products(const Taps& taps, const BfloatGroup& group, const Bfloat* weights,
                   std::int64_t columns, const float* shift, float slope);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <ATen/Parallel.h>
 
@@ -12,6 +13,7 @@ using torch::Tensor;
 
 // Done together: enough that weights are read seldom, few enough for the second cache.
 constexpr std::int64_t kImages = 6;
+static_assert(kImages % kBfloatPixels == 0);  // every group of pixels is a full one
 
 std::int64_t filled_up(std::int64_t channels) {
   return (channels + kBfloatChannels - 1) / kBfloatChannels * kBfloatChannels;
@@ -41,64 +43,61 @@ Tensor for_products(const Tensor& taps) {
 // [taps, in, out] -> [out, taps, in]
 Tensor for_dots(const Tensor& taps) { return taps.permute({2, 0, 1}); }
 
-// Along one axis an output pixel at `phase` takes its input pixel plus (phase + padding - tap) /
-// stride times the tap's weight, where that is a whole number.
-bool takes(std::int64_t phase, std::int64_t padding, std::int64_t tap, std::int64_t stride) {
-  return (phase + padding - tap) % stride == 0;
-}
-
 }  // namespace
 
-BfloatStack::Layer BfloatStack::layer_of(const BfloatLayer& given, std::int64_t side,
-                                         bool is_last) {
-  const std::int64_t kernel = given.weight.size(2);
-  const std::int64_t out = given.weight.size(1);
-  const std::int64_t in = filled_up(given.weight.size(0));
-  const std::int64_t more = is_last ? 0 : filled_up(out) - out;
-  // Each tap makes a pixel of its own of a single one.
-  const std::int64_t stride = side == 1 && given.padding == 0 ? kernel : given.stride;
-  const Tensor weight = at::constant_pad_nd(given.weight.detach().to(at::kCPU, at::kFloat),
-                                            {0, 0, 0, 0, 0, more, 0, in - given.weight.size(0)});
-  Layer layer{.in = in,
-              .out = out + more,
-              .side = side,
-              .stride = stride,
-              .slope = static_cast<float>(given.slope),
-              .shift = at::constant_pad_nd(given.shift.detach().to(at::kCPU, at::kFloat), {0, more})
-                           .contiguous(),
-              .phases = {},
-              .from = {},
-              .to = {}};
-  for (std::int64_t phase = 0; phase < stride * stride; ++phase) {
-    const std::int64_t row = phase / stride;
-    const std::int64_t column = phase % stride;
+std::vector<BfloatStack::Phase> BfloatStack::phases_of(const Layer& layer, const Tensor& weight,
+                                                       std::int64_t padding, bool is_last) {
+  const std::int64_t kernel = weight.size(2);
+  std::vector<Phase> phases;
+  for (std::int64_t phase = 0; phase < layer.stride * layer.stride; ++phase) {
+    const std::int64_t row = phase / layer.stride;
+    const std::int64_t column = phase % layer.stride;
     std::vector<std::int64_t> offsets;
     std::vector<Tensor> taps;
     for (std::int64_t tap = 0; tap < kernel * kernel; ++tap) {
-      const std::int64_t y = tap / kernel;
-      const std::int64_t x = tap % kernel;
-      if (!takes(row, given.padding, y, stride) || !takes(column, given.padding, x, stride))
-        continue;
-      offsets.push_back(
-          ((row + given.padding - y) / stride * (side + 2) + (column + given.padding - x) / stride) *
-          in);
-      taps.push_back(weight.select(3, x).select(2, y));
+      // Output pixel o takes input pixel i times tap o + padding - stride i of each axis.
+      const std::int64_t y = row + padding - tap / kernel;
+      const std::int64_t x = column + padding - tap % kernel;
+      if (y % layer.stride != 0 || x % layer.stride != 0) continue;
+      offsets.push_back((y / layer.stride * (layer.side + 2) + x / layer.stride) * layer.in);
+      taps.push_back(weight.select(3, tap % kernel).select(2, tap / kernel));
     }
     const Tensor all = at::stack(taps);
-    layer.phases.push_back(
-        {std::move(offsets),
-         (is_last ? for_dots(all) : for_products(all)).to(at::kBFloat16).contiguous(), row,
-         column});
+    phases.push_back({std::move(offsets),
+                      (is_last ? for_dots(all) : for_products(all)).to(at::kBFloat16).contiguous(),
+                      row, column});
   }
-  for (std::int64_t image = 0; image < kImages; ++image)
-    for (std::int64_t y = 0; y < side; ++y)
-      for (std::int64_t x = 0; x < side; ++x) {
-        layer.from.push_back(place(image, y, x, side, layer.in));
-        layer.to.push_back(place(image, stride * y, stride * x, stride * side, layer.out));
-      }
+  return phases;
+}
+
+BfloatStack::Layer BfloatStack::layer_of(const BfloatLayer& given, std::int64_t side,
+                                         bool is_last) {
+  const std::int64_t in = filled_up(given.weight.size(0));
+  const std::int64_t out = is_last ? given.weight.size(1) : filled_up(given.weight.size(1));
+  const std::int64_t more_out = out - given.weight.size(1);
+  // Each tap makes a pixel of its own of a single one.
+  const bool is_product = side == 1 && given.padding == 0;
+  Layer layer{.in = in,
+              .out = out,
+              .side = side,
+              .stride = is_product ? given.weight.size(2) : given.stride,
+              .slope = static_cast<float>(given.slope),
+              .shift = at::constant_pad_nd(given.shift.detach(), {0, more_out}).contiguous(),
+              .phases = {},
+              .from = {},
+              .to = {}};
+  const Tensor weight = at::constant_pad_nd(
+      given.weight.detach(), {0, 0, 0, 0, 0, more_out, 0, in - given.weight.size(0)});
+  layer.phases = phases_of(layer, weight, given.padding, is_last);
+  for (std::int64_t pixel = 0; pixel < kImages * side * side; ++pixel) {
+    const std::int64_t image = pixel / (side * side);
+    const std::int64_t y = pixel / side % side;
+    const std::int64_t x = pixel % side;
+    layer.from.push_back(place(image, y, x, side, in));
+    layer.to.push_back(place(image, layer.stride * y, layer.stride * x, layer.stride * side, out));
+  }
   return layer;
 }
-static_assert(kImages % kBfloatPixels == 0);  // no group is left unfilled
 
 BfloatStack::BfloatStack(const std::vector<BfloatLayer>& layers) {
   std::int64_t side = 1;
@@ -111,16 +110,19 @@ BfloatStack::BfloatStack(const std::vector<BfloatLayer>& layers) {
 BfloatStack::Workspace BfloatStack::workspace() const {
   Workspace inputs;
   for (const Layer& layer : layers_)
-    inputs.emplace_back(static_cast<std::size_t>(
-        kImages * (layer.side + 2) * (layer.side + 2) * layer.in));
+    inputs.emplace_back(
+        static_cast<std::size_t>(kImages * (layer.side + 2) * (layer.side + 2) * layer.in));
   return inputs;
+}
+
+Taps BfloatStack::taps_of(const Layer& layer, const Phase& phase) {
+  return {phase.offsets.data(), static_cast<std::int64_t>(phase.offsets.size()), layer.in};
 }
 
 void BfloatStack::apply(const Layer& layer, const Bfloat* from, Bfloat* to) {
   const std::int64_t columns = columns_of(layer.out);
   for (const Phase& phase : layer.phases) {
-    const Taps taps{phase.offsets.data(), static_cast<std::int64_t>(phase.offsets.size()),
-                    layer.in};
+    const Taps taps = taps_of(layer, phase);
     const std::int64_t start =
         (phase.row * (layer.stride * layer.side + 2) + phase.column) * layer.out;
     const Bfloat* weights = bfloats(phase.weights);
@@ -139,8 +141,7 @@ void BfloatStack::apply_last(const Layer& layer, const Bfloat* from, std::int64_
   for (std::int64_t plane = 0; plane < images * layer.out; ++plane, to += side * side) {
     const std::int64_t channel = plane % layer.out;
     for (const Phase& phase : layer.phases) {
-      const Taps taps{phase.offsets.data(), static_cast<std::int64_t>(phase.offsets.size()),
-                      layer.in};
+      const Taps taps = taps_of(layer, phase);
       const Bfloat* weights = bfloats(phase.weights) + channel * taps.count * taps.channels;
       for (std::int64_t y = 0; y < layer.side; ++y)
         add_dots(taps, from + place(plane / layer.out, y, 0, layer.side, layer.in), layer.side,

@@ -4,8 +4,8 @@
 //   BfloatStack stack({{conv1->weight * scale, shift, 1, 0, 0.2}, ...});   // weights are copied
 //   torch::Tensor y = stack.forward(x);       // [n, in] -> [n, out, side, side], floats
 //
-// Numbers between layers keep 8 bits, sums 24. Each image is computed for itself, so that neither
-// the batch nor the number of threads changes a bit of it.
+// Weights and what goes from layer to layer keep 8 bits, sums 24. Every image is computed for
+// itself: neither the batch nor the number of threads changes a bit of it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace obol::model {
 
 struct BfloatLayer {
-  torch::Tensor weight;  // [in, out, kernel, kernel]
+  torch::Tensor weight;  // [in, out, kernel, kernel], of floats on the processor
   torch::Tensor shift;   // [out]
   std::int64_t stride = 1;
   std::int64_t padding = 0;
@@ -31,7 +31,6 @@ class BfloatStack {
   // kernel. Needs has_bfloat_products().
   explicit BfloatStack(const std::vector<BfloatLayer>& layers);
 
-  // On the processor.
   [[nodiscard]] torch::Tensor forward(const torch::Tensor& x) const;
 
  private:
@@ -55,7 +54,10 @@ class BfloatStack {
   };
   using Workspace = std::vector<std::vector<Bfloat>>;  // the inputs of each layer, with a border
 
-  [[nodiscard]] static Layer layer_of(const BfloatLayer& layer, std::int64_t side, bool is_last);
+  [[nodiscard]] static Layer layer_of(const BfloatLayer& given, std::int64_t side, bool is_last);
+  [[nodiscard]] static std::vector<Phase> phases_of(const Layer& layer, const torch::Tensor& weight,
+                                                    std::int64_t padding, bool is_last);
+  [[nodiscard]] static Taps taps_of(const Layer& layer, const Phase& phase);
   [[nodiscard]] Workspace workspace() const;
   static void apply(const Layer& layer, const Bfloat* from, Bfloat* to);
   static void apply_last(const Layer& layer, const Bfloat* from, std::int64_t images, float* to);

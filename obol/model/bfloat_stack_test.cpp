@@ -23,8 +23,10 @@ struct Case {
   bool doubles_last;
 };
 // Channels that fill a register's lanes and such that do not, one hidden layer and two.
-const std::vector<Case> kCases = {{5, {32, 8, 1}, 7, false}, {3, {9, 16, 3}, 4, true},
-                                  {2, {6, 64, 2}, 1, false}, {4, {128, 1}, 3, false},
+const std::vector<Case> kCases = {{5, {32, 8, 1}, 7, false},
+                                  {3, {9, 16, 3}, 4, true},
+                                  {2, {6, 64, 2}, 1, false},
+                                  {4, {128, 1}, 3, false},
                                   {3, {2, 5, 7, 1}, 2, true}};
 
 std::vector<BfloatLayer> layers_of(const Case& example) {

@@ -86,7 +86,8 @@ Generator::Forward Dcgan::for_sampling() {
       break;
     }
     const auto [scale, shift] = norms_[k]->scale_and_shift();
-    layers.push_back({convolution.weight * scale.view({1, -1, 1, 1}), shift, stride, padding, slope()});
+    layers.push_back(
+        {convolution.weight * scale.view({1, -1, 1, 1}), shift, stride, padding, slope()});
   }
   return [this, stack = BfloatStack(layers)](const Tensor& z, const Tensor& labels) {
     return output(stack.forward(inputs(z, labels)));

@@ -26,7 +26,8 @@ class NormActivationImpl : public torch::nn::Module {
   explicit NormActivationImpl(const NormActivationOptions& options);
   torch::Tensor forward(const torch::Tensor& x);
 
-  // What evaluation multiplies each channel by and then adds, before the rectifier; [channels] each.
+  // What evaluation multiplies each channel by and then adds, before the rectifier; [channels]
+  // each.
   [[nodiscard]] std::pair<torch::Tensor, torch::Tensor> scale_and_shift() const;
 
   NormActivationOptions options;

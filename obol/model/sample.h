@@ -17,7 +17,8 @@ struct SampleOptions {
   std::optional<std::int64_t> seed;   // the same images again, on the same kind of machine
 };
 
-// Bytes. Runs where the generator's weights are, in evaluation mode, and shows its progress.
+// Bytes. Runs where the generator's weights are, in evaluation mode, and shows its progress. By
+// Generator::for_sampling: a few levels at most from what forward gives.
 data::Dataset sample(Generator& generator, const SampleOptions& options);
 
 // [n, channels, height, width] in the generator's range, as bytes.
