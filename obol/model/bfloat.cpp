@@ -46,7 +46,7 @@ OBOL_TARGET void add_group(const Taps& taps, const BfloatGroup& group, const Bfl
     for (std::int64_t k = 0; k < taps.channels; k += 2, weights += 2 * kLanes * kVectors) {
       __m512bh w[kVectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) w[v] = pairs(weights + v * 2 * kLanes);
+      for (int v = 0; v < kVectors; ++v) w[v] = pairs(weights + 2 * kLanes * v);
 #pragma GCC unroll 8
       for (int p = 0; p < kBfloatPixels; ++p) {
         const __m512bh both = pair(x[p] + k);
