@@ -30,6 +30,7 @@ OBOL_INLINE void chacha20_block(const std::uint32_t (&key)[8], std::uint32_t cou
   const std::uint32_t start[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574, key[0], key[1],
                                    key[2],     key[3],     key[4],     key[5],     key[6], key[7],
                                    counter,    nonce[0],   nonce[1],   nonce[2]};
+  OBOL_UNROLL
   for (int k = 0; k < 16; ++k) words[k] = start[k];
   for (int round = 0; round < 10; ++round) {
     chacha20_quarter(words[0], words[4], words[8], words[12]);
@@ -41,6 +42,7 @@ OBOL_INLINE void chacha20_block(const std::uint32_t (&key)[8], std::uint32_t cou
     chacha20_quarter(words[2], words[7], words[8], words[13]);
     chacha20_quarter(words[3], words[4], words[9], words[14]);
   }
+  OBOL_UNROLL
   for (int k = 0; k < 16; ++k) words[k] += start[k];
 }
 
