@@ -95,7 +95,8 @@ OBOL_INLINE unsigned chosen_of(const std::uint32_t (&key)[8], std::uint64_t laun
 }
 
 // What scales a row of that norm down to `bound`, as barrier::clip_rows does: a little less, to
-// allow for the rounding of the factor and of products with it in float (together 2^-23 < 1e-6).
+// allow for the rounding of the factor and of products with it in float (together 2^-23 < 1e-6;
+// what is lost below the normal floats, 2^-150 a value, is nothing beside a bound above 1e-30).
 // Nothing is left of a row that is not finite, nor of one so long that the factor, below the
 // normal floats, would have too few digits.
 OBOL_INLINE float clip_factor(double norm, double bound) {

@@ -17,9 +17,9 @@ using transport::cuda::require;
 using transport::cuda::sum_over_warp;
 
 constexpr int kThreads = 64;        // of noise alone: few, so that a small release has many blocks
-constexpr int kThreadsOfRow = 256;  // at most, of a block that owns a row
+constexpr int kThreadsOfRow = 256;  // at most, of a block that clips a row and adds noise
 constexpr int kThreadsOfSum = 256;  // of a block that sums a part of a row
-constexpr int kWarps = kThreadsOfRow / kWarp;
+constexpr int kMostThreads = 1024;  // of a block that clips a row
 constexpr std::int64_t kLongRow = 4096;  // from here on, few rows are shared among many blocks
 constexpr std::int64_t kFewRows = 64;
 
@@ -79,7 +79,7 @@ class Eight {
 
 // To every thread; the order of the sum depends on the number of threads alone.
 __device__ double sum_over_block(double sum) {
-  __shared__ double of_warps[kWarps];
+  __shared__ double of_warps[kMostThreads / kWarp];
   sum = sum_over_warp(sum);
   if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = sum;
   __syncthreads();
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreadsOfRow)
   }
 }
 
-__global__ void __launch_bounds__(kThreadsOfRow)
+__global__ void __launch_bounds__(kMostThreads)
     clip_kernel(const DeviceRows rows, double clip_norm) {
   float* const row = rows.values + blockIdx.x * rows.leading;
   const double squares =
@@ -159,9 +159,9 @@ __global__ void __launch_bounds__(kThreadsOfRow)
     row[i] = finite_or_zero(row[i]) * factor;
 }
 
-unsigned threads_for(std::int64_t items) {
+unsigned threads_for(std::int64_t items, std::int64_t most) {
   const std::int64_t wanted = (items + kWarp - 1) / kWarp * kWarp;
-  return static_cast<unsigned>(std::min<std::int64_t>(wanted, kThreadsOfRow));
+  return static_cast<unsigned>(std::min(wanted, most));
 }
 
 void check_rows(const DeviceRows& rows, double clip_norm) {
@@ -208,8 +208,8 @@ void release_rows(DeviceBits& bits, const DeviceRows& rows, double clip_norm, co
   check_noise(rows.rows, blocks, grid);
   if (rows.rows == 0 || rows.width == 0) return;
   if (rows.rows > kFewRows || rows.width < kLongRow) {
-    release_kernel<<<static_cast<unsigned>(rows.rows), threads_for(blocks), 0, stream>>>(
-        bits.state(), rows, clip_norm, grid, blocks);
+    release_kernel<<<static_cast<unsigned>(rows.rows), threads_for(blocks, kThreadsOfRow), 0,
+                     stream>>>(bits.state(), rows, clip_norm, grid, blocks);
     check(cudaGetLastError(), "a release of rows");
     return;
   }
@@ -224,8 +224,8 @@ void release_rows(DeviceBits& bits, const DeviceRows& rows, double clip_norm, co
 void clip_rows(const DeviceRows& rows, double clip_norm, cudaStream_t stream) {
   check_rows(rows, clip_norm);
   if (rows.rows == 0 || rows.width == 0) return;
-  clip_kernel<<<static_cast<unsigned>(rows.rows), threads_for(rows.width), 0, stream>>>(rows,
-                                                                                        clip_norm);
+  clip_kernel<<<static_cast<unsigned>(rows.rows), threads_for(rows.width, kMostThreads), 0,
+                stream>>>(rows, clip_norm);
   check(cudaGetLastError(), "clipping");
 }
 

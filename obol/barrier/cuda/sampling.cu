@@ -153,8 +153,8 @@ bool is_aligned(const void* pointer, std::size_t bytes) {
 void check_tables(const PoissonTables& tables) {
   require(tables.steps > 0 && tables.steps <= 65535, "the steps of a table", "from 1 to 65535",
           static_cast<double>(tables.steps));
-  require(tables.classes > 0 && tables.classes <= INT32_MAX, "the number of classes",
-          "from 1 to 2^31 - 1", static_cast<double>(tables.classes));
+  require(tables.classes > 0 && tables.classes <= 65535, "the number of classes", "from 1 to 65535",
+          static_cast<double>(tables.classes));
   require(tables.capacity >= 0 && tables.capacity <= INT32_MAX / tables.classes,
           "the capacity of a table", "not negative, and below 2^31 in all classes",
           static_cast<double>(tables.capacity));

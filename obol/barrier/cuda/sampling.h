@@ -34,7 +34,7 @@ struct PoissonTables {
   std::int32_t* counts;   // [steps][classes]: how many there are, even where they do not fit
   std::uint64_t* launch;  // the number of the launch that drew them, for Draw::kAgain
   std::int64_t steps;     // at most 65535
-  std::int64_t classes;
+  std::int64_t classes;   // likewise
   std::int64_t capacity;  // of one class in one step
 };
 
