@@ -41,7 +41,7 @@ OBOL_INLINE void words_of(const std::uint32_t (&key)[8], Purpose purpose, std::u
                  halves);
   OBOL_UNROLL
   for (int k = 0; k < kBlockWords; ++k)
-    words[k] = halves[2 * k] | static_cast<std::uint64_t>(halves[2 * k + 1]) << 32;
+    words[k] = halves[k + k] | static_cast<std::uint64_t>(halves[k + k + 1]) << 32;
 }
 
 // A pair whose rounding is in doubt, in steps. Once in 2^18 pairs: never inlined, for the sake of

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
@@ -32,7 +33,8 @@ TEST(DeviceWords, AreThoseOfChaCha20) {
     for (std::uint32_t block = 0; block < 50; ++block) {
       std::uint64_t words[kBlockWords];
       words_of(Key(key).words, purpose, kLaunch, 100 + block, words);
-      EXPECT_TRUE(std::equal(words, words + kBlockWords, expected.begin() + block * kBlockWords));
+      EXPECT_TRUE(std::equal(words, words + kBlockWords,
+                             expected.begin() + std::ptrdiff_t{block} * kBlockWords));
     }
   }
 }

@@ -226,7 +226,7 @@ TEST(ClipGpu, BoundsTheNormOfEveryRowAndIsTheProcessors) {
   for (const auto& [count, width, leading] : {std::array<std::size_t, 3>{300, 784, 800},
                                               {300, 5, 5},
                                               {20, 3001, 3001},
-                                              {3, 50'000, 50'003}})
+                                              {3, 50'000, 50'003}}) {
     for (const double bound : {1e-6, 0.5, 1e6}) {
       Rows rows = adversarial_rows(count, width, leading);
       const Floats expected = clipped(rows, bound);
@@ -237,6 +237,7 @@ TEST(ClipGpu, BoundsTheNormOfEveryRowAndIsTheProcessors) {
       for (std::size_t i = 0; i < expected.size(); ++i)
         expect_near(rows.values[i], expected[i], 1e-44);
     }
+  }
 }
 
 // Rows as one launch, and as two; short, long, and with a gap between them.

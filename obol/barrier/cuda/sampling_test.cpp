@@ -62,7 +62,7 @@ class Tables {
   void expect_sample(const ChaCha20Key& key, std::uint64_t launch, double rate) const {
     const Indices indices = indices_.host();
     const Indices counts = counts_.host();
-    for (std::int64_t step = 0; step < steps_; ++step)
+    for (std::int64_t step = 0; step < steps_; ++step) {
       for (std::int64_t c = 0; c < classes_; ++c) {
         const std::int64_t cell = step * classes_ + c;
         Indices expected = expected_sample(key, launch, step, static_cast<std::size_t>(c), rate);
@@ -71,6 +71,7 @@ class Tables {
         const auto from = indices.begin() + cell * capacity_;
         EXPECT_EQ(Indices(from, from + capacity_), expected) << step << ' ' << c;
       }
+    }
   }
 
  private:

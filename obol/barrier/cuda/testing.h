@@ -1,8 +1,9 @@
 // For tests: what the GPU should have drawn, computed on the processor from ChaCha20's own words.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "obol/barrier/cuda/arithmetic.h"
