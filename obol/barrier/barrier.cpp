@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -30,10 +31,11 @@ void check(const BarrierOptions& options) {
   need(options.noise_multiplier, "noise_multiplier");
 }
 
-// min(1, bound / norm), and 0 where the norm is not finite.
+// min(1, bound / norm), and 0 where the norm is not finite, or so large that the quotient, below
+// the normal floats, would have too few digits.
 Tensor scale_to(const Tensor& norms, double bound) {
   const Tensor scale = (bound / norms.clamp_min(bound)).clamp_max_(1);
-  return torch::where(norms.isfinite(), scale, torch::zeros_like(scale));
+  return torch::where(scale >= std::numeric_limits<float>::min(), scale, torch::zeros_like(scale));
 }
 
 Tensor finite_or_zero(const Tensor& values) { return torch::nan_to_num(values, 0.0, 0.0, 0.0); }

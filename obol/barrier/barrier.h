@@ -126,7 +126,7 @@ class HistogramBarrier {
 };
 
 // Rows, or the whole, scaled down to at most `bound` in l2, a little less to allow for rounding.
-// What is not finite counts as zero.
+// What is not finite counts as zero, and so does what is some 1e38 times too long.
 torch::Tensor clip_rows(const torch::Tensor& values, double bound);
 torch::Tensor clip_whole(const torch::Tensor& values, double bound);
 

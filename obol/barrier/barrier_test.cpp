@@ -168,6 +168,14 @@ TEST_F(Barriers, WhatIsNotFiniteCountsAsZero) {
   EXPECT_EQ(clipped[0].sum().item<float>(), 2);
 }
 
+TEST_F(Barriers, KeepRowsWithinTheBoundHoweverLongTheyAre) {
+  for (double bound = 1e-7; bound < 1e7; bound *= 1.7)
+    for (const double value : {1e-40, 1e-10, 1.0, 1e20, 3.4e38}) {
+      const Tensor clipped = clip_rows(torch::full({1, 10}, value, torch::kFloat), bound);
+      EXPECT_LE(clipped.to(torch::kDouble).norm().item<double>(), bound) << value;
+    }
+}
+
 // The mean square of Gaussian noise is off by more than 5 of its standard deviations once in 3.5
 // million draws of everything below.
 void expect_deviation(const Tensor& noise, double deviation) {

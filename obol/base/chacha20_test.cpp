@@ -1,9 +1,12 @@
 #include "obol/base/chacha20.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "obol/base/chacha20_block.h"
 
 namespace obol {
 namespace {
@@ -53,6 +56,21 @@ TEST(ChaCha20, IsOneStreamHoweverLongThePieces) {
   std::vector<std::uint32_t> rest(1000 - 320);
   chacha20(later, rest);
   EXPECT_TRUE(std::equal(rest.begin(), rest.end(), whole.begin() + 320));
+}
+
+TEST(ChaCha20, OneBlockIsThatOfTheStream) {
+  ChaCha20Stream stream = of_the_standard();
+  stream.nonce = {0x09000000, 0x4a000000, 7};
+  for (const std::uint32_t counter : {0U, 1U, 0xffffffffU}) {
+    stream.counter = counter;
+    std::vector<std::uint32_t> expected(16);
+    chacha20(stream, expected);
+    std::uint32_t key[8];
+    std::copy(stream.key.begin(), stream.key.end(), key);
+    std::uint32_t words[16];
+    chacha20_block(key, counter, {stream.nonce[0], stream.nonce[1], stream.nonce[2]}, words);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), words)) << counter;
+  }
 }
 
 }  // namespace

@@ -8,13 +8,18 @@
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
+#include "obol/privacy/noise_exact.h"
 #include "obol/privacy/noise_transform.h"
 
 namespace obol::privacy {
 namespace {
 
 constexpr std::size_t kBlock = 1024;  // words at once: they and their draws stay in the first cache
-constexpr int kGridBits = 30;
+// How far below the scale the spacing is. The sensitivity grows by sqrt(d) spacings for Gaussian
+// noise, where 24 bits leave a GPU's numbers of 106 bits enough to round with, and by d spacings
+// for Laplace noise, which therefore has more.
+constexpr int kGaussianBits = 24;
+constexpr int kLaplaceBits = 30;
 constexpr double kMostSpacings = 0x1p51;
 
 // Memory for one block, of which what was used is wiped at the end.
@@ -42,12 +47,12 @@ double finite_and_positive(double value, const char* name) {
 }
 
 // `magnified` is the rounding's share of the sensitivity in spacings: sqrt(d) or d.
-NoiseGrid grid_for(double sensitivity, double multiplier, double magnified) {
+NoiseGrid grid_for(double sensitivity, double multiplier, double magnified, int bits) {
   const double scale = sensitivity * multiplier;
   // Far from where the spacing, or the noise in it, could leave the range of a double.
   if (!(scale >= 1e-200 && scale <= 1e200))
     throw InvalidArgument(violation("the scale of noise", "between 1e-200 and 1e200", scale));
-  const double spacing = std::ldexp(1.0, std::ilogb(scale) - kGridBits);
+  const double spacing = std::ldexp(1.0, std::ilogb(scale) - bits);
   // Rounded up by more than the errors of these four operations.
   const double widened = multiplier * (sensitivity + spacing * magnified) * (1 + 0x1p-50);
   if (!(widened <= 2 * scale))
@@ -70,17 +75,6 @@ void check_values(std::span<const Real> values, const NoiseGrid& grid) {
                   std::string_view("not, for at least one")));
 }
 
-// The whole number next to the draw, in exact arithmetic.
-double nearest_step(Quad draw, double steps_per_unit) {
-  const Quad scaled = draw * steps_per_unit;
-  // Below 2^38: whole numbers and their halves are exact in a double, and so is the difference.
-  const double near = std::nearbyint(static_cast<double>(scaled));
-  const Quad off = scaled - near;
-  if (off > Quad{0.5}) return near + 1;
-  if (off < Quad{-0.5}) return near - 1;
-  return near;
-}
-
 struct GaussianDraws {
   static std::size_t words_for(std::size_t count) { return count + count % 2; }
   static void transform(std::span<const std::uint64_t> words, std::span<double> draws) {
@@ -94,8 +88,8 @@ struct GaussianDraws {
                      std::span<const double> draws, double steps_per_unit,
                      std::span<double> steps) {
     for (std::size_t i = 0; i < words.size(); i += 2) {
-      if (!radius_word_in_doubt(words[i]) && !draw_in_doubt(draws[i] * steps_per_unit) &&
-          !draw_in_doubt(draws[i + 1] * steps_per_unit))
+      if (!radius_word_in_doubt(words[i]) && !gaussian_in_doubt(draws[i] * steps_per_unit) &&
+          !gaussian_in_doubt(draws[i + 1] * steps_per_unit))
         continue;
       const std::uint64_t radius_low = bits();
       const std::uint64_t angle_low = bits();
@@ -119,7 +113,7 @@ struct LaplaceDraws {
                      std::span<const double> draws, double steps_per_unit,
                      std::span<double> steps) {
     for (std::size_t i = 0; i < words.size(); ++i)
-      if (exponent_word_in_doubt(words[i]) || draw_in_doubt(draws[i] * steps_per_unit))
+      if (exponent_word_in_doubt(words[i]) || laplace_in_doubt(draws[i] * steps_per_unit))
         steps[i] = nearest_step(exact_laplace({words[i], bits()}), steps_per_unit);
   }
 };
@@ -197,13 +191,13 @@ NoiseGrid grid_of_release(const Noise& noise, std::size_t count) {
 NoiseGrid grid_of(const GaussianNoise& noise, std::size_t dimension) {
   return grid_for(finite_and_positive(noise.sensitivity, "the sensitivity"),
                   finite_and_positive(noise.noise_multiplier, "noise_multiplier"),
-                  std::sqrt(static_cast<double>(dimension)));
+                  std::sqrt(static_cast<double>(dimension)), kGaussianBits);
 }
 
 NoiseGrid grid_of(const LaplaceNoise& noise, std::size_t dimension) {
   return grid_for(finite_and_positive(noise.sensitivity, "the sensitivity"),
                   finite_and_positive(noise.scale, "the scale of Laplace noise"),
-                  static_cast<double>(dimension));
+                  static_cast<double>(dimension), kLaplaceBits);
 }
 
 void add_gaussian(RandomBits& bits, std::span<double> values, const GaussianNoise& noise) {

@@ -10,19 +10,24 @@
 // (1 + exp(epsilon)) 2^-70 per value.
 //
 // Why. The sum of two doubles tells in its low bits what was added (Mironov 2012). Here both are
-// whole multiples of one spacing g, a power of two between 2^-31 and 2^-30 of the noise's scale:
+// whole multiples of one spacing g, a power of two between 2^-25 and 2^-24 of the noise's scale
+// (for Laplace, between 2^-31 and 2^-30):
 //   - The values are rounded to multiples of g. For two neighbours the results differ by at most
 //     g per coordinate more than the values did, so the sensitivity grows by at most g sqrt(d) in
-//     l2 and g d in l1. The noise is widened by that much (1e-6 of it, at a million values and
-//     noise multiplier 1), so that the multiplier is still the one asked for.
+//     l2 and g d in l1. The noise is widened by that much (6e-5 of it, at a million values and
+//     noise multiplier 1; for Laplace 1e-3), so that the multiplier is still the one asked for.
 //   - The noise is rounded to a multiple of g as well. Rounding commutes with adding a multiple
 //     of g, so the result is a rounding of (rounded value + noise): post-processing of the
 //     mechanism on the rounded values. Both terms are below 2^52 g, so that their sum is exact.
 //   - The noise rounded is that of real numbers. A draw in double precision is off by some 2^-51
-//     of itself, which could change its rounding once in 2^20 draws: a draw that near to the
-//     middle of two multiples is computed again from 128 random bits in quadruple precision.
-//     What is left is the chance that even this rounds the wrong way: below 2^-70 a draw, the mass
-//     beyond the last 128-bit draw (13 standard deviations) included.
+//     of itself, which could change its rounding once in 2^25 draws: a draw that near to the
+//     middle of two multiples (one pair of Gaussians in 2^18 is, or has an extreme word) is
+//     computed again from 128 random bits, in quadruple precision, or on a GPU by pairs of doubles.
+//     What is left is the chance that even this rounds the wrong way: below 2^-70 a draw. A draw x
+//     off by e of itself is within that of a middle with probability 2 e |x| steps, in the mean
+//     1.6 2^26 e for Gaussians and 2 2^32 e for Laplace, with e below 2^-98 (by pairs of doubles;
+//     2^-105 in quadruple precision). The words' width, below 2^-88 in all, and the mass beyond the
+//     last 128-bit draw (13 standard deviations), 2^-128, are nothing beside it.
 //
 // A fixed seed and the same calls give the same results on every processor, with whatever
 // instructions it has. Random words, and draws made of them, are wiped before a call returns.
@@ -32,6 +37,7 @@
 #include <span>
 
 #include "obol/base/random.h"
+#include "obol/privacy/noise_arithmetic.h"
 
 namespace obol::privacy {
 
@@ -50,11 +56,6 @@ struct LaplaceNoise {
 };
 
 // The noise that is in fact added to `dimension` values.
-struct NoiseGrid {
-  double spacing;  // results are multiples of it
-  double scale;    // the widened standard deviation, or Laplace scale
-  double largest;  // the greatest magnitude of a value that the grid takes: 2^51 spacings
-};
 NoiseGrid grid_of(const GaussianNoise& noise, std::size_t dimension);
 NoiseGrid grid_of(const LaplaceNoise& noise, std::size_t dimension);
 

@@ -149,7 +149,7 @@ class Battery {
     check_chi_square("pairs", chi_square(counts, count_ / 2 / (kBins * kBins)), kBins * kBins - 1);
   }
 
-  // Four draws in a row have more than 120 bits, even on the grid of noise.h.
+  // Four draws in a row have more than 90 bits, even on the grid of noise.h.
   void repetitions() {
     std::vector<std::array<double, 4>> rows(draws_.size() / 4);
     for (std::size_t i = 0; i < rows.size(); ++i)

@@ -4,16 +4,15 @@
 //   const NoiseKernel& kernel = fastest_noise_kernel();
 //   kernel.gaussian(words, draws);                     // words 2i, 2i+1 -> draws 2i, 2i+1
 //   exact_gaussian({words[0], more}, {words[1], more}) // the same pair, to some 100 bits
-//
-// The word w stands for the interval [w, w + 1) 2^-64 and its transform is that of the middle, so
-// that neither 0 nor 1 occurs. A pair of Gaussians is Box and Muller's (1958), a Laplace draw the
-// inverse of its distribution function, its sign from the lowest bit.
+// The arithmetic is in noise_arithmetic.h, which GPUs share, and in noise_exact.h.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "obol/privacy/noise_arithmetic.h"
 
 namespace obol::privacy {
 
@@ -31,8 +30,8 @@ struct NoiseKernel {
   // `words` and `draws` have one size, for Gaussians an even one.
   void (*gaussian)(std::span<const std::uint64_t> words, std::span<double> draws);
   void (*laplace)(std::span<const std::uint64_t> words, std::span<double> draws);
-  // Rounds each draw times `steps_per_unit` (below 2^32) to a whole number. False if the nearest
-  // whole number of one of them may be another in exact arithmetic: see draw_in_doubt.
+  // Rounds each draw times `steps_per_unit` (below 2^26; for Laplace 2^32) to a whole number. False
+  // if the nearest whole number of one of them may be another in exact arithmetic: see below.
   bool (*round_gaussian)(std::span<const std::uint64_t> words, std::span<const double> draws,
                          double steps_per_unit, std::span<double> steps);
   bool (*round_laplace)(std::span<const std::uint64_t> words, std::span<const double> draws,
@@ -46,22 +45,15 @@ struct NoiseKernel {
 std::span<const NoiseKernel> noise_kernels();
 const NoiseKernel& fastest_noise_kernel();
 
-// Which draws must be settled by the slow transform. A fast draw is off by less than 2^-49 of
-// itself (tests find 2^-50.8), plus what the width of its word's interval allows: less than 2^-50,
-// unless the word is an extreme one.
+// Which draws must be settled by the slow transform: those of extreme words, and those too near to
+// the middle of two whole numbers, `scaled` being a draw in steps. noise_arithmetic.h says why.
 bool radius_word_in_doubt(std::uint64_t word);
+bool gaussian_in_doubt(double scaled);
 bool exponent_word_in_doubt(std::uint64_t word);
-// `scaled` is the draw in steps; in doubt if it lies too near to the middle of two whole numbers.
-bool draw_in_doubt(double scaled);
+bool laplace_in_doubt(double scaled);
 
-// 128 random bits, high word first.
-struct WideWord {
-  std::uint64_t high;
-  std::uint64_t low;
-};
-
-// Relative error below 2^-105, but for the width of the words' intervals: it is some 2^-128 in
-// probability, and shows where the radius is below 2^-20.
+// Relative error below 2^-105, but for the width of the words' intervals, which is 2^-128 in
+// probability.
 std::array<Quad, 2> exact_gaussian(WideWord radius, WideWord angle);
 Quad exact_laplace(WideWord word);
 
