@@ -47,6 +47,8 @@ Options options_of(const std::string& barrier) {
   return options;
 }
 
+std::string name_of(const Options& options) { return "DP-Sinkhorn, barrier " + options.barrier; }
+
 // Of the convolutions, and of the record barrier's products: distances and pulls.
 double flops_of(const Options& options) {
   const obol::data::ImageShape shape{.channels = 1, .height = 28, .width = 28};
@@ -82,7 +84,7 @@ class Parts {
     for (const auto& part : parts_) works.push_back(finished(device_, part.work));
     const std::vector<double> seconds = bench::seconds_of_each(works);
     for (std::size_t k = 0; k < parts_.size(); ++k)
-      print(bench::Part{options_.barrier, parts_[k].what, seconds[k], parts_[k].flops / 1e9});
+      print(bench::Part{name_of(options_), parts_[k].what, seconds[k], parts_[k].flops / 1e9});
   }
 
  private:
@@ -207,17 +209,17 @@ void steps(const std::string& barrier, const torch::Device& device) {
   bench::EagerDpSinkhorn eager(options, images, device);
   const Private<Dataset> data(std::move(images));
   bench::Training training(options, data, device);
-  const auto [ours, reference] = bench::seconds_of_both(finished(device, [&] { training.step(); }),
-                                                        finished(device, [&] { eager.step(); }));
+  const auto [ours, reference, product] = bench::compare(
+      device, [&] { training.step(); }, [&] { eager.step(); });
   const double flops = flops_of(options);
-  print(bench::Row{.what = "DP-Sinkhorn, barrier " + barrier,
+  print(bench::Row{.what = name_of(options),
                    .unit = "steps/s",
                    .ours = 1 / ours,
                    .reference = 1 / reference,
                    .reference_is = "eager LibTorch",
-                   .floor = bench::ceilings(device).product / flops,
+                   .floor = product / flops,
                    .gflop = flops / 1e9});
-  print(bench::Part{barrier, "the step", ours, flops / 1e9});
+  print(bench::Part{name_of(options), "the step", ours, flops / 1e9});
   Parts(options, data, device).measure();
 }
 

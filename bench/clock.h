@@ -1,10 +1,10 @@
 // Time for the benchmarks: the best of several runs, since other programs can only slow one down.
 //
 //   double seconds = seconds_of([&] { step(); });
-//   const auto [ours, eager] = seconds_of_both([&] { step(); }, [&] { eager_step(); });
+//   std::vector<double> both = seconds_of_each({[&] { step(); }, [&] { eager_step(); }});
 //
 // OBOL_BENCH_SECONDS says for how long each piece of work is measured; 1 where it is not set.
-// Whatever it is, each has three runs after one that does not count.
+// Whatever it is, each has two runs after one that does not count.
 #pragma once
 
 #include <algorithm>
@@ -37,11 +37,10 @@ inline double seconds_to_spend() {
 // Of each, measured in turns, so that what else the machine does slows all of them alike.
 inline std::vector<double> seconds_of_each(const std::vector<Work>& works,
                                            Clock clock = Clock::kWall) {
-  constexpr int kLeastRounds = 3;
+  constexpr int kLeastRounds = 2;
   constexpr double kShortest = 2e-3;  // a run of less is repeated, so that the clock is fine enough
   std::vector<int> repeats;
   for (const Work& work : works) {
-    work();
     const double start = now(clock);
     work();
     repeats.push_back(1 + static_cast<int>(kShortest / std::max(1e-7, now(clock) - start)));
@@ -60,16 +59,6 @@ inline std::vector<double> seconds_of_each(const std::vector<Work>& works,
 
 inline double seconds_of(const Work& work, Clock clock = Clock::kWall) {
   return seconds_of_each({work}, clock)[0];
-}
-
-struct Both {
-  double ours;
-  double reference;
-};
-
-inline Both seconds_of_both(const Work& ours, const Work& reference) {
-  const std::vector<double> found = seconds_of_each({ours, reference});
-  return {found[0], found[1]};
 }
 
 }  // namespace obol::bench

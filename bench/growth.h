@@ -28,7 +28,7 @@ struct Curve {
 
 // Of the upper half, by least squares on logarithms: below, what does not grow hides what does.
 inline double exponent_of(const Points& all) {
-  const Points points(all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+  const Points points(all.end() - static_cast<std::ptrdiff_t>((all.size() + 1) / 2), all.end());
   const auto count = static_cast<double>(points.size());
   double x = 0;
   double y = 0;
