@@ -34,7 +34,7 @@ struct Size {
 
 double seconds_of_step(Options options, const Size& size) {
   options.generator.width = kWidth;
-  const obol::Private<obol::data::Dataset> data(bench::random_images(size.records, size.side));
+  const obol::Private<obol::data::Dataset> data(bench::some_images(size.records, size.side));
   bench::Training training(options, data, torch::kCPU);
   return bench::seconds_of([&] { training.step(); });
 }

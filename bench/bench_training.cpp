@@ -205,7 +205,7 @@ class Parts {
 
 void steps(const std::string& barrier, const torch::Device& device) {
   const Options options = options_of(barrier);
-  Dataset images = bench::random_images(kRecords);
+  Dataset images = bench::some_images(kRecords);
   bench::EagerDpSinkhorn eager(options, images, device);
   const Private<Dataset> data(std::move(images));
   bench::Training training(options, data, device);
@@ -225,7 +225,7 @@ void steps(const std::string& barrier, const torch::Device& device) {
 
 void memory(bool is_eager, const torch::Device& device) {
   const double before = bench::status_bytes("VmRSS");
-  Dataset images = bench::random_images(kRecords);
+  Dataset images = bench::some_images(kRecords);
   const double raw = static_cast<double>(kRecords) * 784;
   const auto five = [](const bench::Work& step) {
     for (int k = 0; k < 5; ++k) step();

@@ -1,7 +1,7 @@
 // Trainings of DP-Sinkhorn to be timed, with all that is around one: a ledger on disk, a guard,
-// secure bits. Data are random: what a step costs does not depend on what the images show.
+// secure bits. What a step costs does not depend on what the images show.
 //
-//   Training training(paper(kRecords), random_images(kRecords), device);
+//   Training training(paper(kRecords), some_images(kRecords), device);
 //   training.step();
 #pragma once
 
@@ -20,7 +20,7 @@
 namespace obol::bench {
 
 // Ten classes, bytes.
-data::Dataset random_images(std::int64_t records, std::int64_t side = 28);
+data::Dataset some_images(std::int64_t records, std::int64_t side = 28);
 
 // DP-Sinkhorn as published, 50 of the records being expected in a sample.
 method::dp_sinkhorn::Options paper(std::int64_t records);
