@@ -6,9 +6,10 @@
 //                          had before there were data
 //
 // One measurement of memory a process, so that the peak is its own.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -223,14 +224,16 @@ void steps(const std::string& barrier, const torch::Device& device) {
   Parts(options, data, device).measure();
 }
 
-void memory(bool is_eager, const torch::Device& device) {
+enum class Whose { kOurs, kEager };
+
+void memory(Whose whose, const torch::Device& device) {
   const double before = bench::status_bytes("VmRSS");
   Dataset images = bench::some_images(kRecords);
   const double raw = static_cast<double>(kRecords) * 784;
   const auto five = [](const bench::Work& step) {
     for (int k = 0; k < 5; ++k) step();
   };
-  if (is_eager) {
+  if (whose == Whose::kEager) {
     bench::EagerDpSinkhorn eager(bench::record(), images, device);
     five([&] { eager.step(); });
   } else {
@@ -247,7 +250,7 @@ int run(const std::string& what, const torch::Device& device) {
   if (what == "row" || what == "batch" || what == "record")
     steps(what, device);
   else if (what == "memory" || what == "memory-eager")
-    memory(what == "memory-eager", device);
+    memory(what == "memory" ? Whose::kOurs : Whose::kEager, device);
   else
     return 2;
   return 0;
