@@ -24,6 +24,13 @@ using Work = std::function<void()>;
 // Of the processor: for work on one thread, what else runs on the machine hardly counts.
 enum class Clock { kWall, kProcessor };
 
+// What threads wait for each other where others have the cores is nobody's doing, and can be most
+// of it: with OMP_NUM_THREADS=1 it is the processor's time that counts.
+inline Clock usual_clock() {
+  const char* threads = std::getenv("OMP_NUM_THREADS");
+  return threads != nullptr && std::string(threads) == "1" ? Clock::kProcessor : Clock::kWall;
+}
+
 inline double now(Clock clock) {
   if (clock == Clock::kProcessor) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -36,7 +43,7 @@ inline double seconds_to_spend() {
 
 // Of each, measured in turns, so that what else the machine does slows all of them alike.
 inline std::vector<double> seconds_of_each(const std::vector<Work>& works,
-                                           Clock clock = Clock::kWall) {
+                                           Clock clock = usual_clock()) {
   constexpr int kLeastRounds = 2;
   constexpr double kShortest = 2e-3;  // a run of less is repeated, so that the clock is fine enough
   std::vector<int> repeats;
@@ -57,7 +64,7 @@ inline std::vector<double> seconds_of_each(const std::vector<Work>& works,
   return best;
 }
 
-inline double seconds_of(const Work& work, Clock clock = Clock::kWall) {
+inline double seconds_of(const Work& work, Clock clock = usual_clock()) {
   return seconds_of_each({work}, clock)[0];
 }
 
