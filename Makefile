@@ -47,7 +47,7 @@ pack-headers:  ## header-only libraries for a machine where nothing can be insta
 format:
 	@git ls-files -- '*.h' '*.cpp' '*.cu' ':!tests/lint' | xargs clang-format-16 -i
 
-bench:
+bench:  ## everything against a reference, one table; --quick and more: bench/run --help
 	@$(MAKE) --no-print-directory build
 	@bench/run
 

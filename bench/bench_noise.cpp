@@ -2,7 +2,6 @@
 // them the standard library's loop over std::normal_distribution, which is what they would replace.
 #include <algorithm>
 #include <cstddef>
-#include <ctime>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -10,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/clock.h"
 #include "obol/base/random.h"
 #include "obol/privacy/noise.h"
 #include "obol/privacy/noise_transform.h"
@@ -21,27 +21,12 @@ using Values = std::vector<double>;
 
 constexpr std::size_t kCount = std::size_t{1}
                                << 16;  // 512 KB: a layer's worth, in the second cache
-constexpr double kSeconds = 0.2;
 
-// Processor time, not the clock's: what else runs on the machine is not this noise's doing.
-double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-// The best of five, since other programs can only slow it down.
 double millions_a_second(const std::function<void(Values&)>& work) {
   Values values(kCount);
-  double best = 0;
-  for (int run = 0; run < 5; ++run) {
-    std::size_t done = 0;
-    double seconds = 0;
-    const double start = processor_seconds();
-    while (seconds < kSeconds) {
-      work(values);
-      done += values.size();
-      seconds = processor_seconds() - start;
-    }
-    best = std::max(best, static_cast<double>(done) / seconds / 1e6);
-  }
-  return best;
+  const double seconds =
+      obol::bench::seconds_of([&] { work(values); }, obol::bench::Clock::kProcessor);
+  return static_cast<double>(kCount) / seconds / 1e6;
 }
 
 void print(const char* draw, RandomBits& bits, const std::function<void(Values&)>& work) {

@@ -1,6 +1,7 @@
 """bench_pot N DIMENSION ITERATIONS FOLDER: POT's entropic transport in double, from points to value and
 plan. Leaves the points in the folder; prints JSON. By the system's Python, which sees its packages."""
 import json
+import os
 import sys
 import time
 import warnings
@@ -17,13 +18,15 @@ weights = np.full(n, 1 / n)
 regularization = float(0.01 * ot.dist(x, y).mean())
 warnings.simplefilter("ignore")  # that so many iterations may not suffice
 
+# As bench/clock.h has it.
+now = time.process_time if os.environ.get("OMP_NUM_THREADS") == "1" else time.perf_counter
 times = []
 while len(times) < 4 or (sum(times) < 1 and len(times) < 1000):
-    start = time.perf_counter()
+    start = now()
     cost = ot.dist(x, y)
     plan = ot.sinkhorn(weights, weights, cost, regularization, method="sinkhorn_log",
                        numItermax=iterations, stopThr=0)
     value = (plan * cost).sum()
-    times.append(time.perf_counter() - start)
+    times.append(now() - start)
 print(json.dumps({"seconds": min(times[1:]), "value": value, "regularization": regularization,
                   "version": ot.__version__}))

@@ -1,251 +1,272 @@
-// bench_training [THREADS]: steps of DP-Sinkhorn a second, and as a share of what a product of
-// 2048 x 2048 matrices reaches in the same run; the paper's step also against the same step written
-// with stock operators, as its authors' code is (eager LibTorch; the loops of geomloss).
+// bench_training WHAT [cpu|cuda]: steps of DP-Sinkhorn, against the same in eager LibTorch and
+// against what a product of matrices reaches in the same run, as JSON.
 //
-// Data are random: what a step costs does not depend on what the images show.
-#include <chrono>
-#include <cmath>
+//   row, batch, record     steps a second with this barrier, and where their time goes
+//   memory, memory-eager   the peak of five steps with the record barrier, beyond what the process
+//                          had before there were data
+//
+// One measurement of memory a process, so that the peak is its own.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <exception>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-#include <sys/resource.h>
 #include <torch/torch.h>
 
-#include "obol/base/file.h"
+#include "bench/ceilings.h"
+#include "bench/clock.h"
+#include "bench/eager_dp_sinkhorn.h"
+#include "bench/memory.h"
+#include "bench/row.h"
+#include "bench/training.h"
 #include "obol/base/memory.h"
-#include "obol/data/sampler.h"
-#include "obol/method/dp_sinkhorn/method.h"
-#include "obol/privacy/ledger.h"
+#include "obol/privacy/noise.h"
+#include "obol/transport/tensor/loss.h"
 
 namespace {
 
-using obol::method::dp_sinkhorn::DpSinkhorn;
+using obol::Private;
+using obol::bench::finished;
+using obol::data::Dataset;
 using obol::method::dp_sinkhorn::Options;
 using torch::Tensor;
+namespace barrier = obol::barrier;
+namespace bench = obol::bench;
+namespace transport = obol::transport;
 
 constexpr std::int64_t kRecords = 60000;
+constexpr std::int64_t kClasses = 10;
 
-double seconds_of(const std::function<void()>& work, int repeats) {
-  work();
-  double best = 1e9;
-  for (int k = 0; k < repeats; ++k) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    best = std::min(best, taken.count());
-  }
-  return best;
-}
-
-double product_rate() {
-  constexpr std::int64_t kSide = 2048;
-  const Tensor a = torch::randn({kSide, kSide});
-  return 2.0 * kSide * kSide * kSide / seconds_of([&] { torch::mm(a, a); }, 5);
-}
-
-// 104 MFLOP forward an image at width 64 (28 x 28), three times that both ways.
-double generator_flops(std::int64_t width, std::int64_t both_ways, std::int64_t forward) {
-  return 104e6 * static_cast<double>(width * width) / (64 * 64) *
-         static_cast<double>(3 * both_ways + forward);
-}
-
-obol::data::Dataset random_images() {
-  obol::data::Dataset data;
-  data.shape = {.channels = 1, .height = 28, .width = 28};
-  const Tensor bytes = torch::randint(256, {kRecords * data.shape.pixels()}, torch::kByte);
-  data.pixels = std::vector<std::uint8_t>(bytes.data_ptr<std::uint8_t>(),
-                                          bytes.data_ptr<std::uint8_t>() + bytes.numel());
-  for (std::int64_t k = 0; k < kRecords; ++k)
-    data.labels.push_back(static_cast<std::int32_t>(k % 10));
-  for (int c = 0; c < 10; ++c) data.class_names.push_back(std::to_string(c));
-  data.declared_size = kRecords;
-  return data;
-}
-
-Options paper() {
-  Options options{.barrier = "row",
-                  .sampling_rate = 50.0 / kRecords,
-                  .noise_multiplier = 1.5,
-                  .generated_batch = 50,
-                  .steps = 100000};
-  options.generator = {.width = 64, .activation = "relu", .output = "tanh"};
+Options options_of(const std::string& barrier) {
+  if (barrier == "record") return bench::record();
+  Options options = bench::paper(kRecords);
+  options.barrier = barrier;
   return options;
 }
 
-Options record() {
-  Options options{.barrier = "record",
-                  .sampling_rate = 0.1,
-                  .noise_multiplier = 1.75,
-                  .generated_batch = 200,
-                  .steps = 100000,
-                  .histogram_noise = 50};
-  options.generator = {.width = 32, .activation = "leaky_relu", .output = "sigmoid"};
-  options.method.clip_norm = 6;
-  options.method.regularization = 3;
-  options.method.average = 0.99;
-  return options;
+std::string name_of(const Options& options) { return "DP-Sinkhorn, barrier " + options.barrier; }
+
+// Of the convolutions, and of the record barrier's products: distances and pulls.
+double flops_of(const Options& options) {
+  const obol::data::ImageShape shape{.channels = 1, .height = 28, .width = 28};
+  const double image =
+      bench::flops_of_image(*obol::model::make_generator(options.generator, shape, kClasses));
+  const auto n = static_cast<double>(options.generated_batch);
+  if (options.barrier != "record") return 3 * image * n * (1 + options.method.resample);
+  const auto second = static_cast<double>(options.method.second_batch);
+  const double others = options.sampling_rate * kRecords + 2 * second;
+  return image * (3 * n + second) + 4 * n / kClasses * others * 784;
 }
 
-// What a training needs around it.
-struct House {
-  obol::TemporaryFolder folder;
-  obol::SecureBits bits;
-  obol::privacy::Ledger ledger = obol::privacy::Ledger::create(
-      folder.path() / "ledger.jsonl", {.neighbours = obol::privacy::Neighbours::kAddRemove,
-                                       .records = kRecords,
-                                       .fingerprint = "none",
-                                       .randomness = bits.provenance()});
-  obol::privacy::BudgetGuard guard{ledger, std::nullopt};
-  obol::barrier::Door door{guard, bits};
-};
-
-double steps_of(const Options& options, const obol::Private<obol::data::Dataset>& data,
-                int repeats) {
-  House house;
-  DpSinkhorn method(options, data, {.door = &house.door, .bits = house.bits});
-  method.start();
-  obol::run::UnsafeDiagnostics nothing;
-  std::int64_t step = 0;
-  return 1 / seconds_of([&] { method.step(++step, nothing); }, repeats);
-}
-
-// --- The paper's step with stock operators.
-
-class Eager {
+// Pieces of a step on their own, each with the sizes it has there.
+class Parts {
  public:
-  explicit Eager(const obol::data::Dataset& data)
-      : adam_(std::vector<Tensor>{}, torch::optim::AdamOptions(1e-4).weight_decay(2e-5)) {
-    const auto& bytes = std::get<std::vector<std::uint8_t>>(data.pixels);
-    records_ =
-        torch::from_blob(const_cast<std::uint8_t*>(bytes.data()), {data.count(), 784}, torch::kByte)
-            .to(torch::kFloat)
-            .div_(127.5)
-            .sub_(1);
-    labels_ = torch::tensor(data.labels, torch::kLong);
-    std::vector<Tensor> parameters;
-    const auto add = [&](const Tensor& value) {
-      parameters.push_back(value.requires_grad_());
-      return parameters.back();
-    };
-    embedding_ = add(torch::randn({10, 4}));
-    const std::int64_t channels[] = {16, 256, 128, 64, 1};
-    const std::int64_t kernels[] = {7, 4, 4, 3};
-    for (int k = 0; k < 4; ++k) {
-      weights_[k] =
-          add(torch::randn({channels[k], channels[k + 1], kernels[k], kernels[k]}) * 0.05);
-      scales_[k] = add(torch::ones({channels[k + 1]}));
-      shifts_[k] = add(torch::zeros({channels[k + 1]}));
-    }
-    adam_.add_param_group(torch::optim::OptimizerParamGroup(parameters));
-  }
+  Parts(const Options& options, const Private<Dataset>& data, const torch::Device& device)
+      : options_(options),
+        device_(device),
+        records_(data, {.device = device, .lowest = obol::method::lowest_of(options.generator)}),
+        trainee_({options.generator, options.optimizer, options.method.average}, data.facts().shape,
+                 kClasses, device),
+        image_flops_(bench::flops_of_image(
+            *obol::model::make_generator(options.generator, data.facts().shape, kClasses))) {}
 
-  void step() {
-    constexpr std::int64_t kRows = 50;
-    constexpr std::int64_t kAgain = 20;
-    const Tensor labels = torch::randint(10, {kRows});
-    const Tensor all = torch::cat({labels, labels.slice(0, 0, kAgain)});
-    const Tensor images = generate(torch::rand({kRows + kAgain, 12}) * 2 - 1, all).flatten(1);
-    const Tensor x = images.detach().clone().requires_grad_();
-    const Tensor chosen = torch::rand({records_.size(0)}).lt(50.0 / kRecords).nonzero().squeeze(1);
-    const Tensor rows = with_labels(x, all);
-    const Tensor private_rows =
-        with_labels(records_.index_select(0, chosen), labels_.index_select(0, chosen));
-    const Tensor loss = 2 * transport(rows.slice(0, 0, kRows), private_rows) -
-                        transport(rows.slice(0, 0, kRows), rows.slice(0, kAgain, kRows + kAgain));
-    loss.backward();
-    const Tensor norms = x.grad().norm(2, {1}, true);
-    Tensor gradient = x.grad() * (0.5 / norms).clamp_max(1);
-    gradient.slice(0, 0, kRows) += torch::randn({kRows, 784}) * (2 * 0.5 * 1.5);
-    adam_.zero_grad();
-    images.backward(gradient);
-    adam_.step();
+  void measure() {
+    add("sample of the records", [&] { draw(); });
+    if (options_.barrier == "record")
+      measure_record();
+    else
+      measure_rows();
+    add("optimiser", [&] { trainee_.finish(); });
+    std::vector<bench::Work> works;
+    for (const auto& part : parts_) works.push_back(finished(device_, part.work));
+    const std::vector<double> seconds = bench::seconds_of_each(works);
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+      print(bench::Part{name_of(options_), parts_[k].what, seconds[k], parts_[k].flops / 1e9});
   }
 
  private:
-  Tensor generate(const Tensor& z, const Tensor& labels) {
-    Tensor x = torch::cat({z, torch::embedding(embedding_, labels)}, 1).view({-1, 16, 1, 1});
-    const std::int64_t strides[] = {1, 2, 2, 1};
-    for (int k = 0; k < 4; ++k) {
-      x = torch::conv_transpose2d(x, weights_[k], {}, strides[k], k == 0 ? 0 : 1);
-      if (k == 3) break;
-      x = torch::relu(torch::batch_norm(x, scales_[k], shifts_[k], {}, {}, true, 0.1, 1e-5, false));
-    }
-    return torch::tanh(x);
+  struct Piece {
+    std::string what;
+    bench::Work work;
+    double flops;
+  };
+  void add(const std::string& what, bench::Work work, double flops = bench::kNone) {
+    parts_.push_back({what, std::move(work), flops});
   }
 
-  static Tensor with_labels(const Tensor& x, const Tensor& labels) {
-    return torch::cat({x, torch::one_hot(labels, 10).to(torch::kFloat) * 15}, 1);
+  barrier::Drawn<barrier::Sample> draw() { return records_.draw(options_.sampling_rate, bits_); }
+  [[nodiscard]] Tensor labels(std::int64_t count) const {
+    return torch::arange(kClasses).repeat_interleave(count / kClasses).to(device_);
+  }
+  [[nodiscard]] Tensor rows(std::int64_t count) const { return torch::rand({count, 784}, device_); }
+  [[nodiscard]] barrier::BarrierOptions bounds() const {
+    return {.clip_norm = options_.method.clip_norm, .noise_multiplier = options_.noise_multiplier};
   }
 
-  // Annealed by half a step, then a last pair of updates through which the gradient flows.
-  static Tensor transport(const Tensor& x, const Tensor& y) {
-    constexpr double kRegularization = 0.05;
-    const Tensor differences = x.unsqueeze(1) - y.unsqueeze(0);
-    const Tensor cost = differences.square().sum(2) + differences.abs().sum(2);
-    const auto softmin = [](double e, const Tensor& c, const Tensor& h, std::int64_t along) {
-      return -e * torch::logsumexp((h - c) / e, along) +
-             e * std::log(static_cast<double>(c.size(along)));
-    };
-    Tensor f = torch::zeros({x.size(0)});
-    Tensor g = torch::zeros({y.size(0)});
-    {
-      const torch::NoGradGuard no_grad;
-      const Tensor fixed = cost.detach();
-      for (double e = fixed.max().item<double>(); e > kRegularization; e *= 0.5) {
-        f = softmin(e, fixed, g.unsqueeze(0), 1);
-        g = softmin(e, fixed, f.unsqueeze(1), 0);
-      }
-    }
-    const Tensor last_f = softmin(kRegularization, cost, g.unsqueeze(0), 1);
-    const Tensor last_g = softmin(kRegularization, cost, f.unsqueeze(1), 0);
-    return last_f.mean() + last_g.mean();
+  void add_generator(std::int64_t both_ways) {
+    add(
+        "generator, both ways",
+        [this, of = labels(both_ways)] {
+          const Tensor images = trainee_.generate(of, bits_);
+          images.backward(torch::ones_like(images));
+        },
+        3 * image_flops_ * static_cast<double>(both_ways));
+  }
+  void add_noise(std::int64_t rows) {
+    add("... of which noise",
+        [this, values = std::vector<double>(static_cast<std::size_t>(rows * 784))]() mutable {
+          std::fill(values.begin(), values.end(), 0.25);
+          obol::privacy::add_gaussian(bits_, values, {.sensitivity = 1, .noise_multiplier = 1});
+        });
   }
 
-  Tensor records_;
-  Tensor labels_;
-  Tensor embedding_;
-  Tensor weights_[4];
-  Tensor scales_[4];
-  Tensor shifts_[4];
-  torch::optim::Adam adam_;
+  void measure_rows() {
+    const std::int64_t n = options_.generated_batch;
+    const auto again = static_cast<std::int64_t>(options_.method.resample * static_cast<double>(n));
+    add_generator(n + again);
+    const Tensor x = rows(n + again).requires_grad_();
+    const Tensor y = rows(n);
+    add("transport and its gradient", [this, x, y, n, again] {
+      const transport::SinkhornOptions solver{.regularization = options_.method.regularization,
+                                              .stopping = transport::Stopping::kAnnealed};
+      const Tensor loss =
+          transport::semi_debiased_divergence({.x = x,
+                                               .y = y,
+                                               .cost = transport::parse_cost(options_.method.cost),
+                                               .labels_x = labels(n),
+                                               .labels_y = labels(n),
+                                               .label_weight = options_.method.label_weight},
+                                              again, solver);
+      torch::autograd::grad({loss}, {x});
+    });
+    const auto gradient = draw().map([&](const barrier::Sample&) { return rows(n); });
+    add("barrier: clip, pay, noise", [this, gradient, n] {
+      if (options_.barrier == "row")
+        barrier::RowBarrier(house_.door, bounds()).release(gradient, n);
+      else
+        barrier::BatchBarrier(house_.door, bounds()).release(gradient);
+    });
+    add_noise(n);
+  }
+
+  void measure_record() {
+    const std::int64_t n = options_.generated_batch;
+    const std::int64_t second = options_.method.second_batch;
+    const double regularization = options_.method.regularization;
+    add_generator(n);
+    add(
+        "generator, forward",
+        [this, of = labels(second)] {
+          const torch::NoGradGuard no_grad;
+          trainee_.generate(of, bits_);
+        },
+        image_flops_ * static_cast<double>(second));
+    const barrier::Rows generated{rows(n), torch::zeros({n}, device_), kClasses};
+    const Tensor others = rows(second);
+    add("potentials", [this, generated, others, n, second, regularization] {
+      transport::sinkhorn({.x = generated.points,
+                           .y = others,
+                           .labels_x = labels(n),
+                           .labels_y = labels(second),
+                           .label_weight = transport::kSeparateClasses},
+                          {.regularization = regularization,
+                           .tolerance = 0,
+                           .max_iterations = options_.method.potential_iterations});
+    });
+    const double pull_flops = 4 * static_cast<double>(n) / kClasses * 784;
+    add(
+        "barrier: pull of the records, pay, noise",
+        [this, generated, regularization, drawn = draw()] {
+          barrier::RecordBarrier(house_.door, bounds(), regularization).release(generated, drawn);
+        },
+        pull_flops * options_.sampling_rate * kRecords);
+    add_noise(n);
+    const barrier::Sample self{others, std::vector<std::int64_t>(kClasses, second / kClasses)};
+    add(
+        "pull of generated images",
+        [this, generated, self, regularization] {
+          barrier::pull(generated, self, regularization, options_.method.clip_norm);
+        },
+        pull_flops * static_cast<double>(second));
+  }
+
+  Options options_;
+  torch::Device device_;
+  obol::SecureBits bits_;
+  bench::House house_{kRecords};
+  barrier::PrivateRecords records_;
+  obol::method::Trainee trainee_;
+  double image_flops_;
+  std::vector<Piece> parts_;
 };
 
-double peak_gib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / (1 << 20);
+void steps(const std::string& barrier, const torch::Device& device) {
+  const Options options = options_of(barrier);
+  Dataset images = bench::some_images(kRecords);
+  bench::EagerDpSinkhorn eager(options, images, device);
+  const Private<Dataset> data(std::move(images));
+  bench::Training training(options, data, device);
+  const auto [ours, reference, product] = bench::compare(
+      device, [&] { training.step(); }, [&] { eager.step(); });
+  const double flops = flops_of(options);
+  print(bench::Row{.what = name_of(options),
+                   .unit = "steps/s",
+                   .ours = 1 / ours,
+                   .reference = 1 / reference,
+                   .reference_is = "eager LibTorch",
+                   .floor = product / flops,
+                   .gflop = flops / 1e9});
+  print(bench::Part{name_of(options), "the step", ours, flops / 1e9});
+  Parts(options, data, device).measure();
+}
+
+enum class Whose { kOurs, kEager };
+
+void memory(Whose whose, const torch::Device& device) {
+  const double before = bench::status_bytes("VmRSS");
+  Dataset images = bench::some_images(kRecords);
+  const double raw = static_cast<double>(kRecords) * 784;
+  const auto five = [](const bench::Work& step) {
+    for (int k = 0; k < 5; ++k) step();
+  };
+  if (whose == Whose::kEager) {
+    bench::EagerDpSinkhorn eager(bench::record(), images, device);
+    five([&] { eager.step(); });
+  } else {
+    bench::Training training(bench::record(), Private<Dataset>(std::move(images)), device);
+    five([&] { training.step(); });
+  }
+  print(bench::Row{.what = "peak memory of a training",
+                   .unit = "MB",
+                   .ours = (bench::status_bytes("VmHWM") - before) / 1e6,
+                   .floor = raw / 1e6});
+}
+
+int run(const std::string& what, const torch::Device& device) {
+  if (what == "row" || what == "batch" || what == "record")
+    steps(what, device);
+  else if (what == "memory" || what == "memory-eager")
+    memory(what == "memory" ? Whose::kOurs : Whose::kEager, device);
+  else
+    return 2;
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   obol::keep_freed_memory();
-  at::set_num_threads(argc > 1 ? std::stoi(argv[1]) : 2);
-  const double product = product_rate();
-  std::cout << fmt::format("2048 x 2048 product: {:.1f} GFLOP/s, {} threads\n", product / 1e9,
-                           at::get_num_threads());
-  const auto report = [&](const std::string& what, double rate, double flops) {
-    std::cout << fmt::format("{:<52} {:6.2f} steps/s {:6.1f} GFLOP/s {:3.0f} %  peak {:.2f} GiB\n",
-                             what, rate, rate * flops / 1e9, 100 * rate * flops / product,
-                             peak_gib());
-  };
-  obol::data::Dataset images = random_images();
-  const double paper_flops = generator_flops(64, 70, 0);
-  const double record_flops = generator_flops(32, 200, 400) + 4.0 * 20 * 6000 * 784;
-  double eager = 0;
-  {
-    Eager reference(images);
-    eager = 1 / seconds_of([&] { reference.step(); }, 5);
+  try {
+    const int code = argc < 2 ? 2 : run(argv[1], torch::Device(argc > 2 ? argv[2] : "cpu"));
+    if (code != 0)
+      std::cerr << "usage: bench_training row|batch|record|memory|memory-eager [cpu|cuda]\n";
+    return code;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
   }
-  const obol::Private<obol::data::Dataset> data(std::move(images));
-  const double ours = steps_of(paper(), data, 15);
-  report("paper's step, n 50 + 20, width 64: stock operators", eager, paper_flops);
-  report("paper's step: ours", ours, paper_flops);
-  std::cout << fmt::format("  {:.1f} times the stock operators\n", ours / eager);
-  report("record step, n 200 + 400, q 0.1, width 32: ours", steps_of(record(), data, 10),
-         record_flops);
 }

@@ -3,53 +3,31 @@
 //   bench_transport points X.npy Y.npy REGULARIZATION ITERATIONS float|double   to value and plan
 //   bench_transport mixture            the cost with its gradient, and the same by autograd
 //   bench_transport memory             the peak of a large problem, in units of its cost matrix
-//   bench_transport growth PLOT.svg    seconds over the number of points
+//   bench_transport growth MOST PLOT.svg   seconds over the number of points
 //
 // One measurement of memory a process, so that the peak is its own.
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <exception>
-#include <fstream>
-#include <functional>
 #include <iostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "bench/clock.h"
+#include "bench/growth.h"
+#include "bench/memory.h"
 #include "obol/base/file.h"
-#include "obol/base/plot.h"
 #include "obol/data/npy.h"
 #include "obol/transport/tensor/cost.h"
 #include "obol/transport/tensor/problem.h"
 
 namespace {
 
+namespace bench = obol::bench;
 namespace transport = obol::transport;
 using torch::Tensor;
-
-// The best of several runs, since other programs can only slow it down; the first does not count.
-double seconds_of(const std::function<void()>& work) {
-  constexpr double kEnough = 1;
-  constexpr int kLeast = 3;
-  constexpr int kMost = 1000;
-  work();
-  double best = 0;
-  double sum = 0;
-  for (int run = 0; run < kLeast || (sum < kEnough && run < kMost); ++run) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    best = run == 0 ? seconds : std::min(best, seconds);
-    sum += seconds;
-  }
-  return best;
-}
 
 // So many iterations, whatever the error.
 transport::SinkhornOptions exactly(std::int64_t iterations, double regularization) {
@@ -71,7 +49,7 @@ void points(const std::vector<std::string>& words) {
   const auto options = exactly(std::stoll(words.at(3)), std::stod(words.at(2)));
   transport::Solution solution;
   Tensor plan;
-  const double seconds = seconds_of([&] {
+  const double seconds = bench::seconds_of([&] {
     solution = sinkhorn(problem, options);
     plan = transport_plan(problem, solution);
   });
@@ -94,12 +72,12 @@ void mixture() {
     const Tensor y = torch::randn({kM, kDimension}, type);
     const Tensor plan = torch::rand({kN, kM}, type);
     Tensor gradient;
-    const double ours = seconds_of([&] {
+    const double ours = bench::seconds_of([&] {
       const Tensor costs = cost_matrix(x, y, cost);
       gradient = cost_gradient(x, y, plan, cost);
     });
     const Tensor leaf = x.clone().requires_grad_();
-    const double eager = seconds_of([&] {
+    const double eager = bench::seconds_of([&] {
       leaf.mutable_grad() = Tensor();
       const Tensor differences = leaf.unsqueeze(1) - y.unsqueeze(0);
       const Tensor costs = (differences.square() + kMixing * differences.abs()).sum(2);
@@ -114,13 +92,6 @@ void mixture() {
   }
 }
 
-double status_bytes(std::string_view key) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(key)) return std::stod(line.substr(key.size() + 1)) * 1024;
-  return 0;
-}
-
 void memory() {
   constexpr std::int64_t kPoints = 5000;
   constexpr std::int64_t kDimension = 784;
@@ -128,11 +99,11 @@ void memory() {
   constexpr double kRegularization = 20;
   const transport::Problem problem{.x = torch::randn({kPoints, kDimension}),
                                    .y = torch::randn({kPoints, kDimension})};
-  const double before = status_bytes("VmRSS");
+  const double before = bench::status_bytes("VmRSS");
   const transport::Solution solution = sinkhorn(problem, exactly(kIterations, kRegularization));
-  const double solved = status_bytes("VmHWM") - before;
+  const double solved = bench::status_bytes("VmHWM") - before;
   const Tensor plan = transport_plan(problem, solution);
-  const double planned = status_bytes("VmHWM") - before;
+  const double planned = bench::status_bytes("VmHWM") - before;
   const double matrix = static_cast<double>(plan.numel()) * static_cast<double>(sizeof(float));
   std::cout << fmt::format(
       R"({{"points": {}, "matrix_megabytes": {:.0f}, "solving": {:.3f}, "with_plan": {:.3f}}})"
@@ -140,52 +111,21 @@ void memory() {
       kPoints, matrix / 1e6, solved / matrix, planned / matrix);
 }
 
-// The slope of a line through the points, by least squares.
-double slope(const std::vector<std::pair<double, double>>& points) {
-  double x = 0;
-  double y = 0;
-  for (const auto& [px, py] : points) {
-    x += px / static_cast<double>(points.size());
-    y += py / static_cast<double>(points.size());
-  }
-  double xy = 0;
-  double xx = 0;
-  for (const auto& [px, py] : points) {
-    xy += (px - x) * (py - y);
-    xx += (px - x) * (px - x);
-  }
-  return xy / xx;
-}
-
 void growth(const std::vector<std::string>& words) {
   constexpr std::int64_t kLeast = 32;
-  constexpr std::int64_t kMost = 8192;
+  const std::int64_t most = std::stoll(words.at(0));
   constexpr std::int64_t kDimension = 64;
   constexpr std::int64_t kIterations = 20;
   constexpr double kRegularization = 5;
-  std::vector<std::pair<double, double>> logs;
-  std::string rows;
-  for (std::int64_t n = kLeast; n <= kMost; n *= 2) {
+  bench::Curve curve{.what = "20 iterations", .over = "points on each side", .points = {}};
+  for (std::int64_t n = kLeast; n <= most; n *= 2) {
     torch::manual_seed(1);
     const transport::Problem problem{.x = torch::randn({n, kDimension}),
                                      .y = torch::randn({n, kDimension}) + 1};
     const auto options = exactly(kIterations, kRegularization);
-    const double seconds = seconds_of([&] { sinkhorn(problem, options); });
-    logs.emplace_back(std::log10(static_cast<double>(n)), std::log10(seconds));
-    rows += fmt::format("{}[{}, {}]", rows.empty() ? "" : ", ", n, seconds);
+    curve.points.emplace_back(n, bench::seconds_of([&] { sinkhorn(problem, options); }));
   }
-  const double exponent =
-      slope({logs.begin() + static_cast<std::ptrdiff_t>(logs.size() / 2), logs.end()});
-  obol::write_file(
-      words.at(0),
-      obol::plot_svg(
-          {.title = "Seconds of 20 iterations over points on each side",
-           .x_label = "log10 of points",
-           .y_label = "log10 of seconds",
-           .lines = {{fmt::format("measured: slope {:.2f} in the upper half", exponent), logs}}}));
-  std::cout << fmt::format(R"({{"exponent": {:.3f}, "seconds": [{}]}})"
-                           "\n",
-                           exponent, rows);
+  print(curve, words.at(1));
 }
 
 int run(const std::vector<std::string>& words) {
@@ -197,7 +137,7 @@ int run(const std::vector<std::string>& words) {
     mixture();
   else if (what == "memory")
     memory();
-  else if (what == "growth" && rest.size() == 1)
+  else if (what == "growth" && rest.size() == 2)
     growth(rest);
   else
     return 2;

@@ -1,10 +1,8 @@
 // bench_transport_kernels: exponentials and differences per second of one core in the inner loops
 // of optimal transport, for every instruction set, in millions, as JSON; beside them the plain
 // loops that they replace.
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <ctime>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -13,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/clock.h"
 #include "obol/transport/cpu/pairwise.h"
 #include "obol/transport/cpu/softmin.h"
 
@@ -20,7 +19,6 @@ namespace {
 
 namespace cpu = obol::transport::cpu;
 
-constexpr double kSeconds = 0.1;
 constexpr double kEpsilon = 0.1;
 constexpr double kMixing = 0.5;
 
@@ -34,30 +32,10 @@ struct Shape {
 template <class T>
 constexpr std::string_view kType = sizeof(T) == 4 ? "float" : "double";
 
-// Processor time, not the clock's: what else runs on the machine is not these loops' doing.
-double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-// The best of five, since other programs can only slow it down.
-double seconds_of(const std::function<void()>& work) {
-  double best = 1e9;
-  for (int run = 0; run < 5; ++run) {
-    std::size_t done = 0;
-    double seconds = 0;
-    const double start = processor_seconds();
-    while (seconds < kSeconds) {
-      work();
-      ++done;
-      seconds = processor_seconds() - start;
-    }
-    best = std::min(best, seconds / static_cast<double>(done));
-  }
-  return best;
-}
-
 template <class T>
 void print(std::string_view loop, std::string_view kernel, const Shape& shape,
            const std::function<void()>& work) {
-  const double seconds = seconds_of(work);
+  const double seconds = obol::bench::seconds_of(work, obol::bench::Clock::kProcessor);
   std::cout << fmt::format(
       R"({{"loop": "{}", "kernel": "{}", "type": "{}", "n": {}, "m": {}, "d": {}, )"
       R"("microseconds": {:.1f}, "millions_a_second": {:.0f}}})"
