@@ -90,6 +90,9 @@ if(NOT OBOL_TORCH STREQUAL "OFF")
   find_package(Torch QUIET)
 endif()
 obol_decide(TORCH TORCH_FOUND)
+if(OBOL_HAS_TORCH)
+  find_package(OpenMP QUIET COMPONENTS CXX)
+endif()
 
 # Warnings and sanitizers for our own code, not for those who use the library. GCC 12 raises false
 # alarms of -Wrestrict where strings are concatenated (GCC bug 105651).

@@ -10,6 +10,10 @@ if(OBOL_HAS_TORCH)
   add_library(obol_torch INTERFACE)
   # The standard library first: some builds of LibTorch export parts of theirs.
   target_link_libraries(obol_torch INTERFACE stdc++ torch)
+  # LibTorch's parallel_for is a template: compiled without OpenMP, it runs on one thread.
+  if(OpenMP_CXX_FOUND)
+    target_link_libraries(obol_torch INTERFACE OpenMP::OpenMP_CXX)
+  endif()
   # Torch's headers compile in some 15 s; this does it once.
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/torch_pch.cpp CONTENT "")
   add_library(obol_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cpp)
@@ -42,7 +46,8 @@ function(obol_module name)
 endfunction()
 
 function(obol_use_torch target)
-  target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:obol_torch> $<INSTALL_INTERFACE:torch>)
+  target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:obol_torch> $<INSTALL_INTERFACE:torch>
+                                         $<INSTALL_INTERFACE:$<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_CXX>>)
   target_precompile_headers(${target} REUSE_FROM obol_torch_pch)
   target_compile_options(${target} PRIVATE -fPIC)  # as the header was; programs would have -fPIE
 endfunction()
