@@ -141,7 +141,7 @@ void Subject::read_run(const EvaluateRequest& request, const torch::Device& devi
     throw DataError(violation("the classes of the real images",
                               fmt::format("the {} of the generator", generator_->num_classes()),
                               fmt::format("{} others", real_.num_classes())));
-  generator_->to(device);
+  generator_->place(device);
   constexpr std::int64_t kCount = 60'000;
   count_ = request.count.value_or(kCount);
 }

@@ -79,7 +79,7 @@ void run_sample(const SampleRequest& request) {
   Path path = request.run;
   if (std::filesystem::is_directory(path)) path = run::RunFolder::open(path).generator();
   const auto generator = model::load_generator(path);
-  generator->to(device);
+  generator->place(device);
   const data::Dataset images = model::sample(
       *generator, {.count = request.count, .label = request.label, .seed = request.seed});
   data::write(images, request.out, *data::format_of_path(request.out));

@@ -37,31 +37,37 @@ void set_momentum(Generator& generator, double momentum) {
 
 }  // namespace
 
+double share_of_step(double decay, std::int64_t t) {
+  const auto taken = static_cast<double>(t);
+  return 1 - std::min(decay, (taken + 1) / (taken + 10));
+}
+
+void copy_state(const torch::nn::Module& from, torch::nn::Module& to) {
+  const torch::NoGradGuard no_grad;
+  copy(from.parameters(), to.parameters());
+  copy(from.buffers(), to.buffers());
+}
+
 WeightAverage::WeightAverage(const torch::nn::Module& module, double decay)
-    : decay_(decay),
-      parameters_(copies_of(module.parameters())),
-      buffers_(copies_of(module.buffers())) {
+    : decay_(decay), parameters_(copies_of(module.parameters())) {
   if (!(decay >= 0 && decay < 1))
     throw InvalidArgument(violation("the decay of an average", "at least 0 and below 1", decay));
 }
 
 void WeightAverage::update(const torch::nn::Module& module) {
   const torch::NoGradGuard no_grad;
-  const auto t = static_cast<double>(steps_++);
-  const double keep = std::min(decay_, (t + 1) / (t + 10));
+  const double share = share_of_step(decay_, steps_++);
   const std::vector<Tensor> current = module.parameters();
   if (current.size() != parameters_.size())
     throw InvalidArgument(violation("the number of tensors of a network",
                                     fmt::format("{} as averaged", parameters_.size()),
                                     current.size()));
-  for (std::size_t k = 0; k < current.size(); ++k) parameters_[k].lerp_(current[k], 1 - keep);
-  copy(module.buffers(), buffers_);
+  for (std::size_t k = 0; k < current.size(); ++k) parameters_[k].lerp_(current[k], share);
 }
 
 void WeightAverage::copy_to(torch::nn::Module& module) const {
   const torch::NoGradGuard no_grad;
   copy(parameters_, module.parameters());
-  copy(buffers_, module.buffers());
 }
 
 void recompute_statistics(Generator& generator, std::int64_t images, RandomBits& bits) {

@@ -39,7 +39,7 @@ TEST(WeightAverage, KeepsOneTenthAtFirstAndTheDecayInTheEnd) {
   EXPECT_EQ(average.steps(), 20);
 }
 
-TEST(WeightAverage, KeepsTheLastBuffers) {
+TEST(WeightAverage, LeavesBuffersToTheWholeState) {
   auto generator = small_generator();
   WeightAverage average(*generator, 0.9);
   {
@@ -49,7 +49,10 @@ TEST(WeightAverage, KeepsTheLastBuffers) {
   average.update(*generator);
   auto released = small_generator();
   average.copy_to(*released);
+  EXPECT_NE(released->buffers().front().flatten()[0].item<double>(), 7);
+  copy_state(*generator, *released);
   EXPECT_EQ(released->buffers().front().flatten()[0].item<double>(), 7);
+  EXPECT_EQ(first_weight(*released), first_weight(*generator));
 }
 
 TEST(WeightAverage, RefusesADecayOfOne) {

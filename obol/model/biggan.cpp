@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "obol/base/error.h"
+#include "obol/model/channels_last.h"
 
 namespace obol::model {
 namespace {
@@ -12,10 +13,6 @@ using torch::Tensor;
 constexpr std::int64_t kSide = 32;
 constexpr std::int64_t kFirstSide = 4;
 constexpr int kBlocks = 4;
-
-Tensor doubled(const Tensor& x) {
-  return at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)});
-}
 
 std::string spectral_weight(const std::string& name) {
   return fmt::format(
@@ -122,8 +119,9 @@ BigGan::BigGan(const GeneratorOptions& options, const data::ImageShape& shape,
 }
 
 Tensor BigGan::forward(const Tensor& z, const Tensor& labels) {
-  const Tensor embedded = is_conditional() ? embedding_->forward(labels) : Tensor();
-  Tensor x = first_->forward(z).view({-1, depth(), kFirstSide, kFirstSide});
+  const Tensor embedded = is_conditional() ? computed(embedding_->forward(labels)) : Tensor();
+  Tensor x = first_->forward(computed(z)).view({-1, depth(), kFirstSide, kFirstSide});
+  if (x.is_cuda()) x = channels_last(x);
   for (ResidualBlock& block : blocks_) x = block->forward(x, embedded);
   return output(last_->forward(at::leaky_relu(norm_->forward(x), slope())));
 }

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "obol/model/channels_last.h"
+#include "obol/model/gpu.h"
 
 namespace obol::model {
 namespace {
@@ -12,6 +13,9 @@ namespace {
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+// Output channels for which a GPU's convolutions are slower than a product and a sum of planes.
+constexpr std::int64_t kFew = 4;
 
 // A transposed convolution is the gradient of a convolution with respect to its input, which oneDNN
 // computes several times faster than torch's own transposed operator. So is each of its gradients.
@@ -58,25 +62,25 @@ class OnCpu : public torch::autograd::Function<OnCpu> {
   }
 };
 
-// [in, out, kernel, kernel] -> [in, kernel kernel out]
-Tensor as_matrix(const Tensor& weight) {
-  return channels_last(weight).permute({0, 2, 3, 1}).reshape({weight.size(0), -1});
-}
-
 // Images of one pixel: one product.
 Tensor of_single_pixels(const Tensor& x, const Tensor& weight) {
-  return at::mm(x.flatten(1), as_matrix(weight))
+  return at::mm(x.flatten(1), as_columns(weight))
       .view({x.size(0), weight.size(2), weight.size(3), weight.size(1)})
       .permute({0, 3, 1, 2});
 }
 
 }  // namespace
 
-Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
+Tensor conv_transpose(const Tensor& x, const Tensor& given_weight, const Tensor& given_bias,
                       std::int64_t stride, std::int64_t padding) {
   const bool is_product = x.size(2) == 1 && x.size(3) == 1 && padding == 0;
+  if (!is_product && stride == 1 && given_weight.size(1) <= kFew && gpu::takes(x))
+    return gpu::conv_transpose_few(x, given_weight, given_bias, padding);
+  const Tensor weight = given_weight.to(x.scalar_type());
+  const Tensor bias = given_bias.defined() ? given_bias.to(x.scalar_type()) : given_bias;
   const bool is_ours = x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0;
-  if (!is_product && !is_ours) return at::conv_transpose2d(x, weight, bias, stride, padding);
+  if (!is_product && !is_ours)
+    return at::conv_transpose2d(x.is_cuda() ? channels_last(x) : x, weight, bias, stride, padding);
   const Tensor result =
       is_product ? of_single_pixels(x, weight) : OnCpu::apply(x, weight, stride, padding);
   return bias.defined() ? result + bias.view({-1, 1, 1}) : result;

@@ -4,8 +4,9 @@
 //   ConvTranspose up({.in = 256, .out = 128, .kernel = 4, .stride = 2, .padding = 1});
 //   torch::Tensor y = up->forward(x);   // [n, 256, 7, 7] -> [n, 128, 14, 14]
 //
-// On a processor floats go through oneDNN's convolutions, with their channels last. Doubles, and
-// tensors elsewhere, take torch's own operator.
+// On a processor floats go through oneDNN's convolutions, with their channels last; doubles take
+// torch's own operator. So do tensors on a GPU, with their channels last, but for few output
+// channels, which are made by a product.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ struct ConvTransposeOptions {
 };
 
 // x [n, in, height, width], weight [in, out, kernel, kernel], bias [out] or undefined
-// -> [n, out, (height - 1) stride + kernel - 2 padding, ...].
+// -> [n, out, (height - 1) stride + kernel - 2 padding, ...]. Computes in x's type, to which weight
+// and bias are brought; few channels of bfloat16 come out as floats.
 torch::Tensor conv_transpose(const torch::Tensor& x, const torch::Tensor& weight,
                              const torch::Tensor& bias, std::int64_t stride, std::int64_t padding);
 

@@ -66,7 +66,7 @@ Tensor Dcgan::inputs(const Tensor& z, const Tensor& labels) {
 }
 
 Tensor Dcgan::forward(const Tensor& z, const Tensor& labels) {
-  Tensor x = inputs(z, labels).unsqueeze(-1).unsqueeze(-1);
+  Tensor x = computed(inputs(z, labels)).unsqueeze(-1).unsqueeze(-1);
   for (std::size_t k = 0; k < norms_.size(); ++k)
     x = norms_[k]->forward(convolutions_[k]->forward(x));
   return output(convolutions_.back()->forward(x));

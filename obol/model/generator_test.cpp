@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -114,6 +115,8 @@ TEST(Generator, RefusesSizesAndNamesThoseItMakes) {
 TEST(Generator, RefusesOptionsOutOfTheirLimits) {
   EXPECT_EQ(refusal_of({.architecture = "vae"}, kMnist),
             "architecture must be one of dcgan, biggan, resnet, but is vae");
+  EXPECT_EQ(refusal_of({.precision = "half"}, kMnist),
+            "precision must be one of auto, float, bfloat16, but is half");
   EXPECT_NE(refusal_of({.width = 0}, kMnist), "accepted");
   EXPECT_NE(refusal_of({.latent = -3}, kMnist), "accepted");
   EXPECT_NE(refusal_of({}, kMnist, -1), "accepted");
@@ -139,23 +142,151 @@ TEST(Generator, SamplesInEvaluationModeAndInBatches) {
   EXPECT_LT((images - expected).abs().max().item<float>(), 1e-5F);
 }
 
+// A copy of `generator`'s weights, of the same make but for the precision.
+std::shared_ptr<Generator> copy_of(const Generator& generator, const std::string& precision) {
+  GeneratorOptions options = generator.options();
+  options.precision = precision;
+  auto copy = make_generator(options, generator.shape(), generator.num_classes());
+  const torch::NoGradGuard no_grad;
+  const auto copy_all = [](const std::vector<Tensor>& from, const std::vector<Tensor>& to) {
+    for (std::size_t k = 0; k < from.size(); ++k) to[k].copy_(from[k]);
+  };
+  copy_all(generator.parameters(), copy->parameters());
+  copy_all(generator.buffers(), copy->buffers());
+  return copy;
+}
+
+// The images of a training step, and the gradients of all weights as one vector.
+std::pair<Tensor, Tensor> step_of(Generator& generator, const Tensor& z, const Tensor& labels,
+                                  const Tensor& gradient) {
+  const Tensor like = generator.parameters().front();
+  const Tensor images = generator.forward(z.to(like.options()), labels.to(like.device()));
+  images.backward(gradient.to(images.options()));
+  std::vector<Tensor> parts;
+  for (const Tensor& parameter : generator.parameters())
+    parts.push_back(parameter.grad().cpu().to(at::kDouble).flatten());
+  return {images.detach().cpu().to(at::kDouble), at::cat(parts)};
+}
+
+TEST(Generator, OnAGpuTrainsNearDoublesInEitherPrecision) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const bool was_allowed = at::globalContext().allowTF32CuDNN();
+  at::globalContext().setAllowTF32CuDNN(false);
+  // Rounding moves numbers past zero, where a rectifier's gradient jumps: more of them in more
+  // layers.
+  const auto least_cosine = [](const Generator& generator) {
+    if (generator.options().precision == "float") return 0.9999;
+    return generator.options().architecture == "dcgan" ? 0.99 : 0.97;
+  };
+  for (const std::string architecture : {"dcgan", "biggan", "resnet"})
+    for (const data::ImageShape& shape : {kMnist, kColour}) {
+      if (architecture == "biggan" && shape == kMnist) continue;
+      torch::manual_seed(1);
+      const auto exact = make_generator({.architecture = architecture, .width = 16}, shape, 10);
+      const auto floats = copy_of(*exact, "float");
+      const auto automatic = copy_of(*exact, "auto");
+      exact->to(at::kDouble);
+      SeededBits bits(1);
+      const Tensor z = exact->latents(40, bits);
+      const Tensor labels = at::arange(40, at::kLong).remainder(10);
+      const Tensor gradient = torch::randn({40, shape.channels, shape.height, shape.width});
+      const auto [expected, gradients] = step_of(*exact, z, labels, gradient);
+      for (const auto& [generator, error] : {std::pair(floats, 1e-3), std::pair(automatic, 0.1)}) {
+        SCOPED_TRACE(architecture + " " + generator->options().precision);
+        generator->place(torch::kCUDA);
+        const auto [images, found] = step_of(*generator, z, labels, gradient);
+        EXPECT_LT((images - expected).abs().max().item<double>(), error);
+        EXPECT_GT((at::dot(found, gradients) / found.norm() / gradients.norm()).item<double>(),
+                  least_cosine(*generator));
+        EXPECT_NEAR((found.norm() / gradients.norm()).item<double>(), 1, 0.02);
+        for (std::size_t k = 0; k < exact->buffers().size(); ++k)
+          EXPECT_TRUE(at::allclose(generator->buffers()[k].cpu().to(at::kDouble),
+                                   exact->buffers()[k].to(at::kDouble), 0.05, 0.02))
+              << k;
+      }
+    }
+  at::globalContext().setAllowTF32CuDNN(was_allowed);
+}
+
+TEST(Generator, KeepsFloatWeightsThatAreLeavesWhereItIsPlaced) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  auto generator = make_generator({.width = 4}, kMnist, 10);
+  generator->place(torch::kCUDA);
+  for (const auto& item : generator->named_parameters()) {
+    EXPECT_TRUE(item.value().is_cuda() && item.value().is_leaf() && item.value().requires_grad());
+    EXPECT_EQ(item.value().scalar_type(), at::kFloat) << item.key();
+    EXPECT_TRUE(item.value().dim() != 4 ||
+                item.value().is_contiguous(at::MemoryFormat::ChannelsLast))
+        << item.key();
+  }
+  SeededBits bits(1);
+  const Tensor z = generator->latents(3, torch::kCUDA, bits);
+  const Tensor images = generator->forward(z, torch::zeros({3}, at::kLong).to(torch::kCUDA));
+  EXPECT_EQ(images.scalar_type(), at::kFloat);
+  images.sum().backward();
+  for (const auto& item : generator->named_parameters())
+    EXPECT_TRUE(item.value().grad().is_contiguous(item.value().suggest_memory_format()))
+        << item.key();
+}
+
+std::vector<torch::Device> all_devices() {
+  std::vector<torch::Device> devices{torch::kCPU};
+  if (torch::cuda::is_available()) devices.emplace_back(torch::kCUDA, 0);
+  return devices;
+}
+
 TEST(Latents, FollowTheirLaw) {
   struct Law {
     std::string name;
     double mean;
     double deviation;
     double fourth;  // central moment
+    double lowest;
+    double highest;
   };
-  for (const Law& law : {Law{"uniform", 0, std::sqrt(1.0 / 3), 0.2}, Law{"normal", 0, 1, 3},
-                         Law{"bernoulli", 0.5, 0.5, 0.0625}}) {
-    const auto generator = make_generator({.latent = 100, .latent_law = law.name}, kMnist, 10);
-    SeededBits bits(7);
-    const Tensor z = generator->latents(2000, bits);
-    ASSERT_EQ(z.sizes(), (std::vector<std::int64_t>{2000, 100}));
-    EXPECT_NEAR(z.mean().item<double>(), law.mean, 0.01) << law.name;
-    EXPECT_NEAR(z.std().item<double>(), law.deviation, 0.01) << law.name;
-    EXPECT_NEAR((z - law.mean).pow(4).mean().item<double>(), law.fourth, 0.06) << law.name;
+  constexpr double kFar = 10;
+  for (const torch::Device& device : all_devices())
+    for (const Law& law :
+         {Law{"uniform", 0, std::sqrt(1.0 / 3), 0.2, -1, 1}, Law{"normal", 0, 1, 3, -kFar, kFar},
+          Law{"bernoulli", 0.5, 0.5, 0.0625, 0, 1}}) {
+      const auto generator = make_generator({.latent = 100, .latent_law = law.name}, kMnist, 10);
+      SeededBits bits(7);
+      const Tensor z = generator->latents(2000, device, bits);
+      ASSERT_EQ(z.sizes(), (std::vector<std::int64_t>{2000, 100}));
+      ASSERT_EQ(z.device(), device);
+      EXPECT_NEAR(z.mean().item<double>(), law.mean, 0.01) << law.name;
+      EXPECT_NEAR(z.std().item<double>(), law.deviation, 0.01) << law.name;
+      EXPECT_NEAR((z - law.mean).pow(4).mean().item<double>(), law.fourth, 0.06) << law.name;
+      EXPECT_GE(z.min().item<double>(), law.lowest) << law.name;
+      EXPECT_LE(z.max().item<double>(), law.highest) << law.name;
+    }
+}
+
+TEST(Latents, OfASourceBeginAlikeHoweverManyAreWanted) {
+  for (const torch::Device& device : all_devices()) {
+    const auto generator = make_generator({.width = 2}, kMnist, 10);
+    generator->place(device);
+    const auto draw = [&](std::uint64_t seed, std::int64_t count) {
+      SeededBits bits(seed);
+      return LatentSource(*generator, bits, 100).next(count);
+    };
+    const Tensor some = draw(1, 60);
+    EXPECT_EQ(some.device(), device);
+    EXPECT_TRUE(at::equal(draw(1, 7), some.narrow(0, 0, 7)));
+    EXPECT_FALSE(at::equal(draw(2, 7), some.narrow(0, 0, 7)));
   }
+}
+
+TEST(Latents, OfASourceLeaveTorchsOwnGeneratorAsItWas) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const auto generator = make_generator({.width = 2}, kMnist, 10);
+  generator->place(torch::kCUDA);
+  SeededBits bits(1);
+  torch::manual_seed(5);
+  const Tensor expected = generator->latents(3, torch::kCUDA, bits);
+  torch::manual_seed(5);
+  static_cast<void>(LatentSource(*generator, bits, 100).next(3));
+  EXPECT_TRUE(at::equal(generator->latents(3, torch::kCUDA, bits), expected));
 }
 
 TEST(Latents, RepeatWithTheirSeed) {

@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "obol/model/channels_last.h"
+#include "obol/model/gpu.h"
 #include "obol/model/rows.h"
 
 namespace obol::model {
@@ -162,9 +163,10 @@ NormActivationImpl::NormActivationImpl(const NormActivationOptions& given) : opt
 }
 
 Tensor NormActivationImpl::forward(const Tensor& x) {
-  const bool is_ours =
-      x.is_cpu() && x.numel() > 0 && (is_training() || !at::GradMode::is_enabled());
-  if (!is_ours)
+  const bool is_plain = !is_training() && at::GradMode::is_enabled();
+  if (!is_plain && gpu::takes(x))
+    return is_training() ? gpu::norm_train(*this, x) : gpu::norm_evaluate(*this, x);
+  if (is_plain || !x.is_cpu() || x.numel() == 0)
     return at::leaky_relu(at::batch_norm(x, weight, bias, running_mean, running_var, is_training(),
                                          options.momentum, options.epsilon, true),
                           options.slope);

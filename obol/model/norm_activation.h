@@ -1,10 +1,11 @@
 // Batch normalisation and the (leaky) rectifier behind it as one layer, with the names and the
-// mathematics of torch::nn::BatchNorm2d. On a processor it passes over memory half as often.
+// mathematics of torch::nn::BatchNorm2d. It passes over memory half as often.
 //
 //   NormActivation norm({.channels = 64, .slope = 0.2});
 //   torch::Tensor y = norm->forward(x);   // leaky_relu(batch_norm(x), 0.2)
 //
-// Images are kept with their channels last, as ConvTranspose leaves them.
+// Images are kept with their channels last, as ConvTranspose leaves them. On a GPU they may be
+// bfloat16; weights, statistics and arithmetic are float then.
 #pragma once
 
 #include <cstdint>

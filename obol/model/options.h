@@ -17,8 +17,11 @@ struct GeneratorOptions {
   std::string latent_law = "uniform";
   std::string activation = "leaky_relu";
   std::string output = "sigmoid";
+  std::string precision = "auto";
 
   void describe(recipe::Fields& fields);
+  // All but the precision: what a file must say of a network for others to compute with it.
+  void describe_network(recipe::Fields& fields);
 };
 
 }  // namespace obol::model

@@ -15,10 +15,6 @@ constexpr std::int64_t kCutSide = 7;
 constexpr int kBlocks = 3;
 constexpr double kLeast = 1e-8;
 
-Tensor doubled(const Tensor& x) {
-  return at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)});
-}
-
 Tensor pixel_normalised(const Tensor& x) {
   return x * at::rsqrt(x.square().mean(1, true) + kLeast);
 }
@@ -92,7 +88,7 @@ Resnet::Resnet(const GeneratorOptions& options, const data::ImageShape& shape,
 
 Tensor Resnet::forward(const Tensor& z, const Tensor& labels) {
   Tensor x = is_conditional() ? torch::cat({z, embedding_->forward(labels)}, 1) : z;
-  x = channels_last(first_->forward(x).view({-1, depth(), kFirstSide, kFirstSide}));
+  x = channels_last(first_->forward(computed(x)).view({-1, depth(), kFirstSide, kFirstSide}));
   for (std::size_t k = 0; k < blocks_.size(); ++k) {
     x = blocks_[k]->forward(x);
     if (k == 0 && is_cut()) x = channels_last(x.narrow(2, 0, kCutSide).narrow(3, 0, kCutSide));

@@ -86,6 +86,46 @@ TEST(Sample, IsAFewLevelsFromWhatFloatsGive) {
   }
 }
 
+TEST(Sample, OnAGpuIsAFewLevelsFromWhatFloatsGive) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  struct Case {
+    GeneratorOptions options;
+    data::ImageShape shape;
+  };
+  for (const auto& [options, shape] :
+       {Case{{.width = 16}, {1, 28, 28}}, Case{{.width = 64}, {1, 28, 28}},
+        Case{{.width = 24}, {3, 32, 32}}, Case{{.width = 8, .activation = "relu"}, {2, 8, 8}}}) {
+    const auto generator = like_trained(options, shape, 1);
+    const torch::NoGradGuard no_grad;
+    SeededBits bits(1);
+    const torch::Tensor z = generator->latents(30, bits);
+    const torch::Tensor labels = torch::arange(30).remainder(10);
+    const torch::Tensor floats = to_bytes(generator->forward(z, labels), options).to(at::kFloat);
+    generator->place(torch::kCUDA);
+    const torch::Tensor images =
+        generator->for_sampling()(z.to(torch::kCUDA), labels.to(torch::kCUDA));
+    const torch::Tensor errors = (to_bytes(images, options) - floats).abs();
+    ASSERT_GT(floats.std().item<double>(), 60);
+    EXPECT_LE(errors.max().item<double>(), 8) << to_string(shape);
+    EXPECT_LT(errors.mean().item<double>(), 0.6) << to_string(shape);
+  }
+}
+
+TEST(Sample, OnAGpuIsTheSameWithTheSameSeedOnly) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const auto generator = like_trained({.width = 8}, {1, 28, 28}, 1);
+  generator->place(torch::kCUDA);
+  const auto with = [&](std::optional<std::int64_t> seed) {
+    return sample(*generator, {.count = 10'007, .seed = seed});
+  };
+  const data::Dataset images = with(5);
+  EXPECT_EQ(images.count(), 10'007);
+  EXPECT_EQ(images.labels.back(), 6);
+  EXPECT_EQ(images.pixels, with(5).pixels);
+  EXPECT_NE(images.pixels, with(6).pixels);
+  EXPECT_NE(with({}).pixels, with({}).pixels);
+}
+
 TEST(Sample, DependsNeitherOnTheCountNorOnTheThreads) {
   const auto generator = make_generator({.width = 2}, {1, 28, 28}, 3);
   const data::Dataset all = sample(*generator, {.count = 1001, .seed = 1});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <caffe2/serialize/inline_container.h>
+#include <fmt/ranges.h>
 #include <torch/script.h>
 
 #include "obol/base/error.h"
@@ -126,7 +127,7 @@ void copy_tensor(const Tensors& from, const std::string& name, const Tensor& to,
 std::shared_ptr<Generator> generator_of(const torch::jit::Module& script, const Path& path) {
   GeneratorOptions options;
   Reader reader(script);
-  options.describe(reader);
+  options.describe_network(reader);
   const std::vector<std::int64_t> sizes = script.attr("shape").toIntVector();
   if (sizes.size() != 3)
     throw DataError(violation("shape", "channels, height and width",
@@ -159,7 +160,7 @@ std::string script_bytes(const Generator& generator) {
       skeleton_of(generator, "Generator", std::make_shared<torch::jit::CompilationUnit>());
   GeneratorOptions options = generator.options();
   Writer writer(script);
-  options.describe(writer);
+  options.describe_network(writer);
   const data::ImageShape& shape = generator.shape();
   script.register_attribute("shape", c10::ListType::ofInts(),
                             c10::List<std::int64_t>({shape.channels, shape.height, shape.width}));

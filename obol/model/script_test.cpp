@@ -93,6 +93,29 @@ TEST_F(GeneratorFile, ComputesTheSameImagesInTorchScriptAndWhenReadBack) {
   }
 }
 
+TEST_F(GeneratorFile, SaysNothingOfHowItWasComputed) {
+  const auto generator = trained_generator(kMakes[0].options, kMakes[0].shape, 10);
+  save_generator(*generator, path());
+  const torch::jit::Module plain = torch::jit::load(path().string());
+  EXPECT_FALSE(plain.hasattr("precision"));
+  if (torch::cuda::is_available()) generator->place(torch::kCUDA);
+  auto weights = generator->parameters();
+  for (Tensor& weight : weights)
+    if (weight.dim() == 4)
+      weight.set_data(weight.detach().contiguous(at::MemoryFormat::ChannelsLast));
+  save_generator(*generator, path());
+  const torch::jit::Module placed = torch::jit::load(path().string());
+  const auto expected = plain.named_parameters();
+  auto found = placed.named_parameters().begin();
+  for (const auto& item : expected) {
+    const Tensor value = (*found).value;
+    EXPECT_EQ((*found).name, item.name);
+    EXPECT_TRUE(value.is_cpu() && value.is_contiguous()) << item.name;
+    EXPECT_TRUE(at::equal(value, item.value)) << item.name;
+    ++found;
+  }
+}
+
 TEST_F(GeneratorFile, IsRefusedWhenItIsNone) {
   std::ofstream(path()) << "not a zip file";
   EXPECT_NE(refusal().find("a generator must be a TorchScript file that Obol wrote"),

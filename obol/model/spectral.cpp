@@ -35,9 +35,12 @@ Tensor SpectralImpl::forward(const Tensor& x) {
   if (is_training()) iterate();
   // Copies: the next step changes the vectors, perhaps before this one's gradient is taken.
   const Tensor norm = at::dot(left.clone(), at::mv(weight.flatten(1), right.clone()));
-  const Tensor divided = weight / norm;
-  if (options.kernel == 0) return at::linear(x, divided, bias);
-  return at::conv2d(x, divided, bias, 1, options.kernel / 2);
+  const auto layout = x.is_cuda() && options.kernel > 0 ? at::MemoryFormat::ChannelsLast
+                                                        : at::MemoryFormat::Preserve;
+  const Tensor divided = (weight / norm).to(x.scalar_type(), false, false, layout);
+  const Tensor added = bias.defined() ? bias.to(x.scalar_type()) : bias;
+  if (options.kernel == 0) return at::linear(x, divided, added);
+  return at::conv2d(x, divided, added, 1, options.kernel / 2);
 }
 
 }  // namespace obol::model

@@ -3,6 +3,8 @@
 //
 //   SpectralConv conv({.in = 256, .out = 256, .kernel = 3});
 //   torch::Tensor y = conv->forward(x);   // same height and width
+//
+// Computes in x's type; the singular vectors, and the weight that is divided, keep their own.
 #pragma once
 
 #include <cstdint>
