@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -46,7 +47,12 @@ struct ByClass {
   Tensor points;
   Tensor present;
 
-  explicit ByClass(const Sample& samples) {
+  ByClass(const Sample& samples, std::int64_t count) {
+    if (samples.present.defined()) {
+      present = samples.present.view({count, -1});
+      points = samples.points.view({count, present.size(1), -1});
+      return;
+    }
     const auto classes = static_cast<std::int64_t>(samples.class_counts.size());
     const std::int64_t most =
         *std::max_element(samples.class_counts.begin(), samples.class_counts.end());
@@ -77,6 +83,8 @@ Tensor distances_of(const Tensor& x, const Tensor& samples) {
 }  // namespace
 
 Tensor clip_rows(const Tensor& values, double bound) {
+  if (values.is_cuda() && values.scalar_type() == torch::kFloat)
+    return gpu::clipped_rows(values, bound);
   const Tensor norms = values.to(torch::kDouble).flatten(1).norm(2, {1}, true);
   const Tensor scale = scale_to(norms, bound / (1 + kRoundingOfClip)).to(values.scalar_type());
   return finite_or_zero(values).flatten(1).mul(scale).view(values.sizes());
@@ -92,18 +100,18 @@ RowBarrier::RowBarrier(Door& door, const BarrierOptions& options) : door_(door),
 
 Tensor RowBarrier::release(const Drawn<Tensor>& gradient, std::int64_t rows) {
   const double root = std::sqrt(static_cast<double>(rows));
-  const auto clipped = gradient.map([&](const Tensor& values) {
+  const auto checked = gradient.map([&](const Tensor& values) {
     // A fact of the program, not of the data.
     if (values.size(0) != rows)
       throw Error(fmt::format("a gradient must have {} rows, but has {}", rows, values.size(0)));
-    return clip_rows(values, options_.clip_norm);
+    return values;
   });
   return door_.release(
       kTraining,
-      privacy::SampledGaussian{.sampling_rate = clipped.rate,
+      privacy::SampledGaussian{.sampling_rate = checked.rate,
                                .noise_multiplier = options_.noise_multiplier / root,
                                .count = 1},
-      2 * options_.clip_norm * root, clipped.value);
+      {.sensitivity = 2 * options_.clip_norm * root, .clip = options_.clip_norm}, checked.value);
 }
 
 BatchBarrier::BatchBarrier(Door& door, const BarrierOptions& options)
@@ -112,19 +120,24 @@ BatchBarrier::BatchBarrier(Door& door, const BarrierOptions& options)
 }
 
 Tensor BatchBarrier::release(const Drawn<Tensor>& gradient) {
-  const auto clipped =
-      gradient.map([&](const Tensor& values) { return clip_whole(values, options_.clip_norm); });
-  return door_.release(
-      kTraining,
-      privacy::SampledGaussian{
-          .sampling_rate = clipped.rate, .noise_multiplier = options_.noise_multiplier, .count = 1},
-      2 * options_.clip_norm, clipped.value);
+  std::vector<std::int64_t> sizes;
+  const auto whole = gradient.map([&](const Tensor& values) {
+    sizes = values.sizes().vec();  // a fact of the program, not of the data
+    return values.flatten().unsqueeze(0);
+  });
+  return door_
+      .release(kTraining,
+               privacy::SampledGaussian{.sampling_rate = whole.rate,
+                                        .noise_multiplier = options_.noise_multiplier,
+                                        .count = 1},
+               {.sensitivity = 2 * options_.clip_norm, .clip = options_.clip_norm}, whole.value)
+      .view(sizes);
 }
 
 Tensor pull(const Rows& rows, const Sample& samples, double regularization, double clip_norm) {
   const torch::NoGradGuard no_grad;
   if (samples.points.size(0) == 0) return torch::zeros_like(rows.points);
-  const ByClass others(samples);
+  const ByClass others(samples, rows.classes);
   const Tensor x = rows.points.view({rows.classes, -1, rows.points.size(1)});
   const Tensor potentials = rows.potentials.to(x.options()).view({rows.classes, -1, 1});
   const Tensor distances = distances_of(x, others.points);
@@ -151,7 +164,7 @@ Tensor RecordBarrier::release(const Rows& rows, const Drawn<Sample>& sample) {
       kTraining,
       privacy::SampledGaussian{
           .sampling_rate = sum.rate, .noise_multiplier = options_.noise_multiplier, .count = 1},
-      options_.clip_norm * (1 + kRoundingOfSum), sum.value);
+      {.sensitivity = options_.clip_norm * (1 + kRoundingOfSum)}, sum.value);
 }
 
 ShardBarrier::ShardBarrier(const BarrierOptions& options, Clip clip, std::int64_t rows,
@@ -173,14 +186,18 @@ void ShardBarrier::pay(Door& door, std::int64_t use) {
 }
 
 Tensor ShardBarrier::release(Door& door, const Private<Tensor>& answer, std::int64_t use) {
-  const auto clipped = answer.map([&](const Tensor& values) {
+  std::vector<std::int64_t> sizes;
+  const auto rows = answer.map([&](const Tensor& values) {
     if (values.size(0) != rows_)
       throw Error(fmt::format("an answer must have {} rows, but has {}", rows_, values.size(0)));
-    return clip_ == Clip::kRows ? clip_rows(values, options_.clip_norm)
-                                : clip_whole(values, options_.clip_norm);
+    sizes = values.sizes().vec();  // a fact of the program, not of the data
+    return clip_ == Clip::kRows ? values.flatten(1) : values.flatten().unsqueeze(0);
   });
   pay(door, use);
-  return door.open(event(), 2 * options_.clip_norm * root(), clipped);
+  return door
+      .open(event(), {.sensitivity = 2 * options_.clip_norm * root(), .clip = options_.clip_norm},
+            rows)
+      .view(sizes);
 }
 
 HistogramBarrier::HistogramBarrier(Door& door, double noise, std::string_view purpose)
@@ -191,8 +208,8 @@ HistogramBarrier::HistogramBarrier(Door& door, double noise, std::string_view pu
 }
 
 Tensor HistogramBarrier::release(const Private<Tensor>& counts) {
-  return door_.release(purpose_, privacy::Gaussian{.noise_multiplier = noise_, .count = 1}, 1,
-                       counts, Door::Times::kOnce);
+  return door_.release(purpose_, privacy::Gaussian{.noise_multiplier = noise_, .count = 1},
+                       {.sensitivity = 1}, counts, Door::Times::kOnce);
 }
 
 }  // namespace obol::barrier

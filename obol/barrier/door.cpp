@@ -7,6 +7,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "obol/barrier/barrier.h"
 #include "obol/base/error.h"
 #include "obol/privacy/noise.h"
 
@@ -48,27 +49,44 @@ void add_noise(RandomBits& bits, std::span<float> values, const privacy::Gaussia
 }  // namespace
 
 torch::Tensor Door::release(std::string_view purpose, const privacy::Event& event,
-                            double sensitivity, const Private<torch::Tensor>& values, Times times) {
+                            const Bound& bound, const Private<torch::Tensor>& values, Times times) {
   pay(purpose, event, times);
-  return open(event, sensitivity, values);
+  return open(event, bound, values);
 }
 
 void Door::pay(std::string_view purpose, const privacy::Event& event, Times times) {
+  if (recorded_ != nullptr) {
+    if (times == Times::kOnce)
+      throw Error("what is released once must not be part of a step that is replayed");
+    recorded_->push_back({std::string(purpose), event});
+    return;
+  }
   if (times == Times::kOnce)
     guard_.pay_once(purpose, event);
   else
     guard_.pay(purpose, event);
 }
 
-torch::Tensor Door::open(const privacy::Event& event, double sensitivity,
+torch::Tensor Door::open(const privacy::Event& event, const Bound& bound,
                          const Private<torch::Tensor>& values) {
-  const double multiplier = multiplier_of(event);
+  const privacy::GaussianNoise noise{.sensitivity = bound.sensitivity,
+                                     .noise_multiplier = multiplier_of(event)};
   const torch::Tensor& opened = values.release(Key());
-  torch::Tensor noisy = torch::empty(opened.sizes(), torch::kFloat).copy_(opened);
+  if (opened.is_cuda()) {
+    if (!device_bits_) device_bits_ = std::make_unique<gpu::Bits>(bits_, opened.device());
+    return bound.clip > 0 ? gpu::clipped_with_noise(*device_bits_, opened, bound.clip, noise)
+                          : gpu::with_noise(*device_bits_, opened, noise);
+  }
+  torch::Tensor noisy = torch::empty(opened.sizes(), torch::kFloat)
+                            .copy_(bound.clip > 0 ? clip_rows(opened, bound.clip) : opened);
   add_noise(bits_,
             std::span<float>(noisy.data_ptr<float>(), static_cast<std::size_t>(noisy.numel())),
-            {.sensitivity = sensitivity, .noise_multiplier = multiplier});
-  return noisy.to(opened.device());
+            noise);
+  return noisy;
+}
+
+void Door::pay(const std::vector<Toll>& tolls) {
+  for (const Toll& toll : tolls) guard_.pay(toll.purpose, toll.event);
 }
 
 }  // namespace obol::barrier

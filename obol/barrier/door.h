@@ -8,10 +8,14 @@
 // number that could differ from the one in the ledger.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <torch/torch.h>
 
+#include "obol/barrier/gpu.h"
 #include "obol/base/random.h"
 #include "obol/data/private.h"
 #include "obol/privacy/event.h"
@@ -36,20 +40,38 @@ class Door {
   friend class RecordBarrier;
   friend class HistogramBarrier;
   friend class ShardBarrier;
+  friend class RecordedStep;
 
-  // Pays and opens: `values`, of which neighbours differ by at most `sensitivity` in l2, with the
-  // noise that one `event` (SampledGaussian or Gaussian) stands for. BudgetExceeded, and nothing is
-  // opened, where the budget does not allow it.
+  // How neighbours may differ.
+  struct Bound {
+    double sensitivity;  // in l2, of all values
+    double clip = 0;     // which holds once every row is scaled down to this; 0: it does already
+  };
+
+  // Pays and opens: `values`, within the bound, with the noise that one `event` (SampledGaussian or
+  // Gaussian) stands for. BudgetExceeded, and nothing is opened, where the budget does not allow
+  // it.
   enum class Times { kMany, kOnce };
-  torch::Tensor release(std::string_view purpose, const privacy::Event& event, double sensitivity,
+  torch::Tensor release(std::string_view purpose, const privacy::Event& event, const Bound& bound,
                         const Private<torch::Tensor>& values, Times times = Times::kMany);
   void pay(std::string_view purpose, const privacy::Event& event, Times times);
   // What was paid for.
-  torch::Tensor open(const privacy::Event& event, double sensitivity,
+  torch::Tensor open(const privacy::Event& event, const Bound& bound,
                      const Private<torch::Tensor>& values);
+
+  // While a step is recorded nothing is paid: what would have been is kept, and paid before every
+  // replay.
+  struct Toll {
+    std::string purpose;
+    privacy::Event event;
+  };
+  void record(std::vector<Toll>* tolls) { recorded_ = tolls; }  // null: pay again
+  void pay(const std::vector<Toll>& tolls);
 
   privacy::BudgetGuard& guard_;
   RandomBits& bits_;
+  std::unique_ptr<gpu::Bits> device_bits_;  // once something on a GPU was opened
+  std::vector<Toll>* recorded_ = nullptr;
 };
 
 }  // namespace obol::barrier

@@ -1,8 +1,11 @@
 #include "obol/barrier/records.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "obol/barrier/gpu.h"
+#include "obol/base/error.h"
 #include "obol/data/sampler.h"
 
 namespace obol::barrier {
@@ -38,6 +41,7 @@ Tensor pixels_of(const data::Dataset& data, const std::vector<std::int64_t>& ord
 }  // namespace
 
 Tensor Sample::labels() const {
+  if (each_label.defined()) return each_label;
   const auto classes = static_cast<std::int64_t>(class_counts.size());
   return torch::arange(classes).repeat_interleave(torch::tensor(class_counts, torch::kLong));
 }
@@ -72,28 +76,127 @@ PrivateRecords::Stored PrivateRecords::store(const data::Dataset& data,
 
 PrivateRecords::PrivateRecords(const Private<data::Dataset>& data, const RecordOptions& options)
     : classes_(classes_of(data.facts())),
+      device_(options.device),
+      by_class_(options.by_class),
       lowest_(options.features ? 0 : options.lowest),
       stored_(data.map([&](const data::Dataset& set) { return store(set, options); })) {}
 
+PrivateRecords::~PrivateRecords() = default;
+
 Drawn<Sample> PrivateRecords::draw(double rate, RandomBits& bits) const {
-  const auto take = [&](const Stored& stored) {
-    const torch::NoGradGuard no_grad;
-    const std::vector<std::int64_t> indices =
-        data::poisson_indices(stored.points.size(0), rate, bits);
-    Sample sample;
-    auto from = indices.begin();
-    for (const std::int64_t end : stored.class_ends) {
-      const auto to = std::lower_bound(from, indices.end(), end);
-      sample.class_counts.push_back(to - from);
-      from = to;
+  return {stored_.map([&](const Stored& stored) {
+            return device_.is_cuda() ? take_ahead(stored) : take(stored, rate, bits);
+          }),
+          rate};
+}
+
+Sample PrivateRecords::take(const Stored& stored, double rate, RandomBits& bits) const {
+  const torch::NoGradGuard no_grad;
+  const std::vector<std::int64_t> indices =
+      data::poisson_indices(stored.points.size(0), rate, bits);
+  Sample sample;
+  auto from = indices.begin();
+  for (const std::int64_t end : stored.class_ends) {
+    const auto to = std::lower_bound(from, indices.end(), end);
+    sample.class_counts.push_back(to - from);
+    from = to;
+  }
+  const Tensor rows = stored.points.index_select(0, torch::tensor(indices, torch::kLong));
+  const bool are_features = lowest_ == 0 && rows.scalar_type() == torch::kFloat;
+  sample.points = are_features ? rows : in_range(rows, lowest_);
+  return sample;
+}
+
+struct PrivateRecords::Ahead {
+  gpu::Bits bits;
+  double rate;
+  Tensor ends;    // of the parts of a table, [parts]
+  Tensor labels;  // of the records, [count], where a sample has one part
+  gpu::Tables tables;
+  Tensor slot;  // [1]: the step of the table that is next
+  std::int64_t left = 0;
+
+  // Room for all but one draw in a thousand million, by the normal law; those are drawn again.
+  static std::int64_t room_for(std::int64_t records, double rate) {
+    const double mean = static_cast<double>(records) * rate;
+    const double room = mean + 6 * std::sqrt(mean * (1 - rate)) + 8;
+    constexpr std::int64_t kMultiple = 8;
+    const auto whole = static_cast<std::int64_t>(room);
+    return std::min(records, (whole / kMultiple + 1) * kMultiple);
+  }
+
+  [[nodiscard]] std::int64_t room() const { return tables.indices.size(2); }
+  [[nodiscard]] std::int64_t most() const { return tables.counts.max().item<std::int64_t>(); }
+};
+
+std::unique_ptr<PrivateRecords::Ahead> PrivateRecords::make_ahead(const Stored& stored, double rate,
+                                                                  RandomBits& bits) const {
+  constexpr std::int64_t kSteps = 128;
+  const std::int64_t count = stored.points.size(0);
+  std::vector<std::int64_t> ends{count};
+  if (by_class_) ends = stored.class_ends;
+  std::int64_t largest = 0;
+  for (std::size_t c = 0; c < ends.size(); ++c)
+    largest = std::max(largest, ends[c] - (c == 0 ? 0 : ends[c - 1]));
+  Tensor labels;
+  if (!by_class_ && classes_ > 1) {
+    const Tensor all = torch::tensor(stored.class_ends, torch::kLong);
+    labels = torch::bucketize(torch::arange(count), all, /*out_int32=*/false, /*right=*/true)
+                 .to(device_);
+  }
+  const auto parts = static_cast<std::int64_t>(ends.size());
+  return std::unique_ptr<Ahead>(
+      new Ahead{.bits = {bits, device_},
+                .rate = rate,
+                .ends = torch::tensor(ends, torch::kLong).to(device_),
+                .labels = labels,
+                .tables = {kSteps, parts, Ahead::room_for(largest, rate), device_},
+                .slot = torch::zeros({1}, torch::TensorOptions(device_).dtype(torch::kLong))});
+}
+
+Prepared PrivateRecords::prepare(double rate, RandomBits& bits) {
+  if (!device_.is_cuda()) return Prepared::kAsBefore;
+  // Tells how the tensors lie, which no result depends on.
+  Prepared prepared = Prepared::kAsBefore;
+  static_cast<void>(stored_.map([&](const Stored& stored) {
+    const std::int64_t count = stored.points.size(0);
+    if (!ahead_ || ahead_->rate != rate) {
+      ahead_ = make_ahead(stored, rate, bits);
+      prepared = Prepared::kMoved;
     }
-    const Tensor chosen = torch::tensor(indices, torch::kLong).to(stored.points.device());
-    const Tensor rows = stored.points.index_select(0, chosen);
-    const bool are_features = lowest_ == 0 && rows.scalar_type() == torch::kFloat;
-    sample.points = are_features ? rows : in_range(rows, lowest_);
-    return sample;
-  };
-  return {stored_.map(take), rate};
+    Ahead& ahead = *ahead_;
+    if (ahead.left == 0) {
+      gpu::draw(ahead.bits, ahead.ends, count, rate, ahead.tables, gpu::Draw::kNew);
+      // Nobody is left out for want of room.
+      if (const std::int64_t most = ahead.most(); most > ahead.room()) {
+        const Tensor launch = ahead.tables.launch;
+        ahead.tables = {ahead.tables.indices.size(0), ahead.ends.size(0), most, device_};
+        ahead.tables.launch.copy_(launch);
+        gpu::draw(ahead.bits, ahead.ends, count, rate, ahead.tables, gpu::Draw::kAgain);
+        prepared = Prepared::kMoved;
+      }
+      ahead.slot.zero_();
+      ahead.left = ahead.tables.indices.size(0);
+    }
+    --ahead.left;
+    return true;
+  }));
+  return prepared;
+}
+
+Sample PrivateRecords::take_ahead(const Stored& stored) const {
+  if (!ahead_) throw Error("a draw on a GPU must be prepared, but was not");
+  const torch::NoGradGuard no_grad;
+  const double white = stored.points.scalar_type() == torch::kByte ? 255 : 1;
+  const gpu::Gathered gathered =
+      gpu::gather(stored.points, ahead_->tables, ahead_->slot, {(1 - lowest_) / white, lowest_});
+  Sample sample{.points = gathered.points, .class_counts = {}, .present = gathered.present};
+  if (ahead_->labels.defined()) {
+    const Tensor indices = ahead_->tables.indices.index_select(0, ahead_->slot).flatten();
+    sample.each_label = ahead_->labels.index_select(0, indices);
+  }
+  ahead_->slot.add_(1);
+  return sample;
 }
 
 Private<Tensor> PrivateRecords::class_counts() const {

@@ -2,10 +2,17 @@
 //
 //   PrivateRecords records(dataset, {.device = torch::kCPU});
 //   Drawn<Sample> drawn = records.draw(0.1, bits);   // Poisson; knows the rate it was drawn with
+//
+// On a GPU the samples of many steps are drawn ahead, and the draw itself can be part of a recorded
+// step (recorded_step.h), once for each call of prepare:
+//
+//   if (records.prepare(0.1, bits) == Prepared::kMoved) step.forget();
+//   step.run([&] { ... records.draw(0.1, bits) ... });
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -22,7 +29,12 @@ struct Sample {
   torch::Tensor points;                    // [m, d], float
   std::vector<std::int64_t> class_counts;  // [classes], sums to m
 
-  [[nodiscard]] torch::Tensor labels() const;  // [m], ascending
+  // Of one on a GPU, where m is a capacity that does not depend on the draw (as many for each
+  // class, where `by_class` was set), and class_counts is empty: 1 where somebody is, else 0.
+  torch::Tensor present = {};     // [m], float
+  torch::Tensor each_label = {};  // [m], where not by class
+
+  [[nodiscard]] torch::Tensor labels() const;  // [m]; ascending, where nobody says otherwise
 };
 
 // A sample, or what was computed of it, and the rate it was drawn with, which goes into its event.
@@ -42,12 +54,18 @@ struct RecordOptions {
   torch::Device device = torch::kCPU;
   double lowest = 0;                                                        // of black; white is 1
   std::function<torch::Tensor(const torch::Tensor& images)> features = {};  // [m, d] to [m, k]
+  bool by_class = true;  // on a GPU, samples have room for as many of each class
 };
+
+enum class Prepared { kAsBefore, kMoved };  // moved: to other, larger tensors
 
 class PrivateRecords {
  public:
   PrivateRecords(const Private<data::Dataset>& data, const RecordOptions& options);
+  ~PrivateRecords();
 
+  // Before every draw, of the same rate and from the same bits. Nothing to do on a processor.
+  Prepared prepare(double rate, RandomBits& bits);
   // Each record takes part with probability `rate`, on its own.
   [[nodiscard]] Drawn<Sample> draw(double rate, RandomBits& bits) const;
 
@@ -62,10 +80,20 @@ class PrivateRecords {
     std::vector<std::int64_t> class_ends;
   };
   static Stored store(const data::Dataset& data, const RecordOptions& options);
+  [[nodiscard]] Sample take(const Stored& stored, double rate, RandomBits& bits) const;
+
+  // Samples of the steps to come, on a GPU.
+  struct Ahead;
+  [[nodiscard]] std::unique_ptr<Ahead> make_ahead(const Stored& stored, double rate,
+                                                  RandomBits& bits) const;
+  [[nodiscard]] Sample take_ahead(const Stored& stored) const;
 
   std::int64_t classes_;
+  torch::Device device_;
+  bool by_class_;
   double lowest_;
   Private<Stored> stored_;
+  std::unique_ptr<Ahead> ahead_;  // as private as what is stored
 };
 
 }  // namespace obol::barrier

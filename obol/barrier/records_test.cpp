@@ -86,5 +86,35 @@ TEST(PrivateRecords, MayBeMappedToFeaturesOnce) {
   EXPECT_EQ(opened(records.draw(0, bits).value).points.size(0), 0);
 }
 
+TEST(PrivateRecords, OnAGpuAreDrawnAsOnAProcessor) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  constexpr int kDraws = 400;  // more than are drawn ahead
+  const torch::Device device(torch::kCUDA, 0);
+  for (const bool by_class : {true, false}) {
+    SeededBits bits(3);
+    const Private<data::Dataset> data(numbered(200, true));
+    PrivateRecords records(data, {.device = device, .by_class = by_class});
+    Tensor times = torch::zeros({200}, torch::kLong);
+    for (int k = 0; k < kDraws; ++k) {
+      const Prepared prepared = records.prepare(0.3, bits);
+      EXPECT_EQ(prepared == Prepared::kMoved, k == 0);
+      const Sample sample = opened(records.draw(0.3, bits).value);
+      const Tensor there = sample.present.cpu().nonzero().squeeze(1);
+      const Tensor points = sample.points.cpu().index_select(0, there);
+      const Tensor numbers = (points.select(1, 0) * 255).round().to(torch::kLong);
+      times.index_add_(0, numbers, torch::ones_like(numbers));
+      const Tensor labels = by_class ? there.div(sample.points.size(0) / 4, "floor")
+                                     : sample.labels().cpu().index_select(0, there);
+      ASSERT_TRUE(labels.equal(numbers.remainder(3))) << by_class;
+      const Tensor absent = (1 - sample.present).unsqueeze(1) * sample.points;
+      EXPECT_EQ(absent.abs().max().item<double>(), 0);
+    }
+    // Each takes part 120 times, give or take 9.2: six of these is out of reach for 200 records.
+    EXPECT_GT(times.min().item<std::int64_t>(), 120 - 55);
+    EXPECT_LT(times.max().item<std::int64_t>(), 120 + 55);
+    EXPECT_NEAR(times.to(torch::kDouble).mean().item<double>(), 120, 6 * 9.2 / std::sqrt(200.0));
+  }
+}
+
 }  // namespace
 }  // namespace obol::barrier
