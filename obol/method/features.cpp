@@ -76,6 +76,11 @@ Tensor Features::dropped(const Tensor& images) const {
   return images - seen.view_as(images);
 }
 
+Features Features::to(const torch::Device& device) const {
+  if (are_pixels()) return {};
+  return {shape_, vertical_.to(device), horizontal_.to(device), rows_};
+}
+
 Features Features::inverse() const {
   if (are_pixels()) return {};
   return {shape_, vertical_.t(), horizontal_.t(), rows_};

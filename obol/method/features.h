@@ -28,6 +28,7 @@ class Features {
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& images) const;
   // The part of images that the features cannot see, in pixels; undefined where they see all.
   [[nodiscard]] torch::Tensor dropped(const torch::Tensor& images) const;
+  [[nodiscard]] Features to(const torch::Device& device) const;
   // Back to images, of what has orthonormal rows and drops nothing.
   [[nodiscard]] Features inverse() const;
 

@@ -1,5 +1,6 @@
 #include "obol/method/fit.h"
 
+#include "obol/barrier/recorded_step.h"
 #include "obol/base/console.h"
 #include "obol/method/place.h"
 
@@ -10,6 +11,7 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
                  const std::function<std::unique_ptr<run::Method>(const Setting&)>& make) {
   const std::optional<privacy::Plan>& plan = terms.plan;
   if (plan && plan->calibrated) log_info("{}", *plan->calibrated);
+  const barrier::WorkStream stream(options.device);
   if (experiment.seed) torch::manual_seed(static_cast<std::uint64_t>(*experiment.seed));
   Place place = take_place({.folder = options.folder,
                             .resume = options.resume,

@@ -7,7 +7,8 @@
 // Every step draws a Poisson sample of the private records and n generated images, n being fixed.
 // With the barriers `row` and `batch` the gradient of the semi-debiased Sinkhorn loss with respect
 // to the images is clipped and has noise; with `record` it is the sum of each record's own clipped
-// pull, against a self term of generated images alone. The rest is back-propagation.
+// pull, against a self term of generated images alone. The rest is back-propagation. On a GPU a
+// step is recorded once, and replayed.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <torch/torch.h>
 
 #include "obol/barrier/barrier.h"
+#include "obol/barrier/recorded_step.h"
 #include "obol/barrier/records.h"
 #include "obol/method/dp_sinkhorn/options.h"
 #include "obol/method/features.h"
@@ -80,12 +82,23 @@ class DpSinkhorn final : public run::Method {
   Generated generate(const torch::Tensor& labels);
   // [count], class by class, as many of each.
   [[nodiscard]] torch::Tensor balanced_labels(std::int64_t count) const;
+  [[nodiscard]] bool is_on_gpu() const { return surroundings_.device.is_cuda(); }
+  // Generated records of another batch, class by class.
+  barrier::Sample second_batch();
+  [[nodiscard]] torch::Tensor potentials_of(const Generated& generated,
+                                            const torch::Tensor& points);
+  // With the weight that a step has; on a GPU, the step that the device has come to.
+  [[nodiscard]] torch::Tensor weighted_self(const torch::Tensor& self, std::int64_t step) const;
+  // The gradient of the loss of generated rows alone with respect to all of them.
+  [[nodiscard]] torch::Tensor self_gradient(const torch::Tensor& rows,
+                                            const torch::Tensor& labels) const;
   [[nodiscard]] torch::Tensor features_of(const torch::Tensor& images) const;
   // The gradient of the loss against the private sample with respect to rows 0 to n - 1.
   [[nodiscard]] barrier::Drawn<torch::Tensor> private_gradient(const torch::Tensor& rows,
                                                                const torch::Tensor& labels,
                                                                const torch::Tensor& self);
   torch::Tensor release(const barrier::Drawn<torch::Tensor>& gradient, std::int64_t rows);
+  void note_norm(const torch::Tensor& gradient);
   void backward_by_parameters(const Generated& generated, const torch::Tensor& self,
                               const barrier::Drawn<torch::Tensor>& gradient);
 
@@ -97,9 +110,14 @@ class DpSinkhorn final : public run::Method {
   Features features_;
   barrier::PrivateRecords records_;
   Trainee trainee_;
-  torch::Tensor class_sizes_;  // [classes], as released; public where there is one class
-  torch::Tensor last_second_;  // features of the self term's rows, one step ago
+  torch::Tensor class_sizes_;   // [classes], as released; public where there is one class
+  torch::Tensor labels_;        // of a balanced batch
+  torch::Tensor labels2_;       // of the second one
+  torch::Tensor last_second_;   // features of the self term's rows, one step ago
+  torch::Tensor self_weights_;  // on a GPU, [steps + 1]
+  torch::Tensor gradient_norm_;
   std::vector<run::Metric> metrics_;
+  barrier::RecordedStep recorded_;
 };
 
 }  // namespace obol::method::dp_sinkhorn

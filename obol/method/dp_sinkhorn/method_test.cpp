@@ -67,6 +67,14 @@ class Method : public ::testing::Test {
   privacy::BudgetGuard guard{ledger, std::nullopt};
   run::UnsafeDiagnostics nothing;
   Private<data::Dataset> data{bands({200, 100}, 1)};
+
+  // Of all that was paid.
+  [[nodiscard]] std::int64_t total_count() const {
+    std::int64_t total = 0;
+    for (const privacy::Event& event : ledger.spent())
+      total += std::visit([](const auto& one) { return one.count; }, event);
+    return total;
+  }
 };
 
 std::vector<Tensor> parameters_of(DpSinkhorn& method) {
@@ -346,6 +354,54 @@ TEST_F(Method, TwentyStepsOfEachBarrierAreThoseOfTheReference) {
     EXPECT_GT(moved, 0.1);
     // Adam turns a gradient near zero into a full step, so that roundings of float grow.
     EXPECT_LT(std::sqrt(apart / moved), 0.02) << name;
+  }
+}
+
+// Neither draws the same numbers, so only what they learn is compared; and what is paid.
+TEST_F(Method, OnAGpuARecordedStepDoesAndPaysWhatAPlainOneDoes) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const torch::Device device(torch::kCUDA, 0);
+  const barrier::WorkStream stream(device);
+  for (const std::string name : {"row", "batch", "record", "record, dct:14"}) {
+    SCOPED_TRACE(name);
+    Options options = some_options(name.substr(0, name.find(',')));
+    if (name.ends_with("dct:14")) options.method.features = "dct:14";
+    options.steps = 300;
+    options.sampling_rate = 0.5;
+    options.noise_multiplier = 1e-2;
+    options.generated_batch = 40;
+    options.method.second_batch = 40;
+    const auto bands_of = [&](const torch::Device& where) {
+      SeededBits bits(5);
+      barrier::Door door(guard, bits);
+      torch::manual_seed(3);
+      DpSinkhorn method(options, data, {.door = &door, .bits = bits, .device = where});
+      method.start();
+      const std::int64_t before = total_count();
+      for (std::int64_t t = 1; t <= options.steps; ++t) method.step(t, nothing);
+      guard.settle();
+      EXPECT_EQ(total_count() - before, options.steps);
+      const torch::NoGradGuard no_grad;
+      const auto network = method.released();
+      const Tensor labels = torch::arange(2).repeat_interleave(100).to(where);
+      // The mean picture of each class, by rows.
+      return network->forward(network->latents(200, where, bits), labels)
+          .view({2, 100, 28, 28})
+          .mean({1, 3})
+          .cpu();
+    };
+    Tensor truth = torch::full({2, 28}, 19.5 / 255);
+    truth[0].slice(0, 4, 8).fill_(200.0 / 255);
+    truth[1].slice(0, 12, 16).fill_(200.0 / 255);
+    const auto error_of = [&](const Tensor& found) {
+      return (found - truth).abs().mean().item<double>();
+    };
+    const double on_processor = error_of(bands_of(torch::kCPU));
+    const double on_gpu = error_of(bands_of(device));
+    EXPECT_LT(on_gpu, 1.3 * on_processor + 0.02);
+    EXPECT_GT(on_gpu, 0.7 * on_processor - 0.02);
+    // What an untrained generator makes is further away.
+    EXPECT_LT(on_gpu, 0.25);
   }
 }
 
