@@ -85,7 +85,7 @@ void CriticBank::keep(std::int64_t number, const Private<CriticState>& state) {
          static_cast<std::int64_t>(by_use_.size()) * bytes > options_.most_bytes) {
     const std::int64_t last = by_use_.back();
     const auto found = in_memory_.find(last);
-    write(last, found->second);
+    if (taken_.erase(last) > 0) write(last, found->second);
     in_memory_.erase(found);
     by_use_.pop_back();
   }
@@ -93,18 +93,21 @@ void CriticBank::keep(std::int64_t number, const Private<CriticState>& state) {
 
 void CriticBank::put(std::int64_t number, const Private<CriticState>& state) {
   write(number, state);
+  taken_.erase(number);
   keep(number, state);
 }
 
 Private<CriticState> CriticBank::take(std::int64_t number) {
   const auto found = in_memory_.find(number);
   const Private<CriticState> state = found != in_memory_.end() ? found->second : read(number);
+  taken_.insert(number);
   keep(number, state);
   return state;
 }
 
 void CriticBank::flush() {
-  for (const auto& [number, state] : in_memory_) write(number, state);
+  for (const std::int64_t number : taken_) write(number, in_memory_.at(number));
+  taken_.clear();
 }
 
 }  // namespace obol::method::gs_wgan

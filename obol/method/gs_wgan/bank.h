@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <set>
 
 #include "obol/base/file.h"
 #include "obol/data/private.h"
@@ -36,7 +37,7 @@ class CriticBank {
   void write(std::int64_t number, const Private<CriticState>& state) const;
 
   void put(std::int64_t number, const Private<CriticState>& state);
-  // To be changed by the caller.
+  // To be changed by the caller before the next flush.
   Private<CriticState> take(std::int64_t number);
   void flush();
 
@@ -47,6 +48,7 @@ class CriticBank {
   BankOptions options_;
   std::map<std::int64_t, Private<CriticState>> in_memory_;
   std::list<std::int64_t> by_use_;  // the last used first
+  std::set<std::int64_t> taken_;    // those in memory that are ahead of their files
 };
 
 }  // namespace obol::method::gs_wgan

@@ -50,6 +50,11 @@ Tensor through_rectifier(const Tensor& gradient, const Tensor& output) {
   return at::leaky_relu_backward(gradient, output, kSlope, /*self_is_result=*/true);
 }
 
+// Where kernels of our own do what is not a convolution.
+bool is_on_gpu(const CriticState& state) {
+  return state.numbers.is_cuda() && state.numbers.scalar_type() == torch::kFloat;
+}
+
 Tensor per_channel(const Tensor& images) { return images.sum({0, 2, 3}); }
 
 }  // namespace
@@ -71,6 +76,11 @@ Critic::Critic(const CriticOptions& options) : options_(options) {
     parameters_ += biases;
     matrix.vectors_at = vectors_;
     vectors_ += matrix.rows() + matrix.columns();
+    on_gpu_.push_back({.rows = matrix.rows(),
+                       .columns = matrix.columns(),
+                       .positions = matrix.is_convolution() ? kKernel * kKernel : 1,
+                       .at = matrix.at,
+                       .vectors_at = matrix.vectors_at});
     matrices_.push_back(std::move(matrix));
   };
   const std::int64_t w = options.width;
@@ -130,6 +140,10 @@ CriticState Critic::initial(RandomBits& bits, const torch::Device& device) const
 
 void Critic::iterate(CriticState& state) const {
   const Tensor all = vectors(state);
+  if (is_on_gpu(state)) {
+    gpu::iterate(on_gpu_, weights(state), all);
+    return;
+  }
   for (const Matrix& matrix : matrices_) {
     const Tensor w = weights(state)
                          .narrow(0, matrix.at, matrix.rows() * matrix.columns())
@@ -144,20 +158,53 @@ void Critic::iterate(CriticState& state) const {
 std::vector<Critic::Normalised> Critic::normalised(const CriticState& state) const {
   const Tensor all = vectors(state);
   const Tensor numbers = weights(state);
+  gpu::Normalised ours;
+  if (is_on_gpu(state)) ours = gpu::normalised(on_gpu_, numbers, all);
   std::vector<Normalised> layers;
   for (const Matrix& matrix : matrices_) {
-    const Tensor w = numbers.narrow(0, matrix.at, matrix.rows() * matrix.columns());
+    const std::int64_t count = matrix.rows() * matrix.columns();
     Normalised layer;
     layer.left = all.narrow(0, matrix.vectors_at, matrix.rows());
     layer.right = all.narrow(0, matrix.vectors_at + matrix.rows(), matrix.columns());
-    layer.norm =
-        at::dot(layer.left, at::mv(w.view({matrix.rows(), matrix.columns()}), layer.right));
-    layer.matrix = (w / layer.norm).view(matrix.sizes);
-    if (matrix.sizes.size() == 4) layer.matrix = channels_last(layer.matrix);
     if (matrix.bias_at >= 0) layer.bias = numbers.narrow(0, matrix.bias_at, matrix.rows());
+    if (ours.norms.defined()) {
+      layer.norm = ours.norms[static_cast<std::int64_t>(layers.size())];
+      layer.matrix = ours.matrices.narrow(0, matrix.at, count);
+      layer.matrix = matrix.is_convolution()
+                         ? layer.matrix.view({matrix.rows(), kKernel, kKernel, matrix.sizes[1]})
+                               .permute({0, 3, 1, 2})
+                         : layer.matrix.view(matrix.sizes);
+    } else {
+      const Tensor w = numbers.narrow(0, matrix.at, count);
+      layer.norm =
+          at::dot(layer.left, at::mv(w.view({matrix.rows(), matrix.columns()}), layer.right));
+      layer.matrix = (w / layer.norm).view(matrix.sizes);
+      if (matrix.is_convolution()) layer.matrix = channels_last(layer.matrix);
+    }
     layers.push_back(std::move(layer));
   }
   return layers;
+}
+
+void Critic::through_norms(const CriticState& state, const std::vector<Normalised>& layers,
+                           const std::vector<Tensor>& gradients, const Tensor& result) const {
+  std::vector<gpu::Gradient> dense;
+  for (std::size_t k = 0; k < matrices_.size(); ++k)
+    dense.push_back(
+        {gradients[k].reshape({matrices_[k].rows(), matrices_[k].columns()}).contiguous(),
+         layers[k].norm});
+  if (is_on_gpu(state)) {
+    gpu::through_norms(on_gpu_, dense, weights(state), vectors(state), result);
+    return;
+  }
+  for (std::size_t k = 0; k < matrices_.size(); ++k) {
+    const Normalised& layer = layers[k];
+    const Tensor& g = dense[k].of_normalised;
+    const Tensor along = (g * layer.matrix.reshape(g.sizes())).sum();
+    result.narrow(0, matrices_[k].at, g.numel())
+        .view(g.sizes())
+        .copy_((g - along * at::outer(layer.left, layer.right)) / layer.norm);
+  }
 }
 
 Critic::Pass Critic::forward(const std::vector<Normalised>& layers, const Tensor& images,
@@ -240,29 +287,22 @@ Tensor Critic::loss_gradient(const CriticState& state, const CriticBatch& batch,
   }
 
   Tensor result = torch::zeros_like(weights(state));
-  const auto put = [&](std::size_t which, const Tensor& of_normalised) {
-    // Through the division by the norm, whose vectors count as constants.
-    const Matrix& matrix = matrices_[which];
-    const Normalised& layer = layers[which];
-    const Tensor g = of_normalised.reshape({matrix.rows(), matrix.columns()});
-    const Tensor along = (g * layer.matrix.reshape(g.sizes())).sum();
-    result.narrow(0, matrix.at, g.numel())
-        .view(g.sizes())
-        .copy_((g - along * at::outer(layer.left, layer.right)) / layer.norm);
-  };
+  std::vector<Tensor> gradients(matrices_.size());  // of the normalised matrices
   const auto put_bias = [&](std::size_t which, const Tensor& value) {
     result.narrow(0, matrices_[which].bias_at, matrices_[which].rows()).copy_(value);
   };
   for (std::size_t k = 0; k < kConvolutions; ++k) {
     const Tensor& input = k == 0 ? images : pass.hidden[k - 1];
-    put(k, convolution_gradient(back[k], input, layers[k].matrix, Of::kWeight));
+    gradients[k] = convolution_gradient(back[k], input, layers[k].matrix, Of::kWeight);
     put_bias(k, per_channel(back[k].narrow(0, 0, 2 * n)));
   }
   const Tensor of_direction = pass.hidden.back().flatten(1) * counts.unsqueeze(1);
-  put(kLast, of_direction.sum(0, true));
+  gradients[kLast] = of_direction.sum(0, true);
   put_bias(kLast, counts.narrow(0, 0, 2 * n).sum(0, true));
   if (options_.classes > 1)
-    put(kLabels, torch::zeros_like(layers[kLabels].matrix).index_add_(0, labels, of_direction));
+    gradients[kLabels] =
+        torch::zeros_like(layers[kLabels].matrix).index_add_(0, labels, of_direction);
+  through_norms(state, layers, gradients, result);
   return result;
 }
 
@@ -272,6 +312,11 @@ void Critic::train(CriticState& state, const CriticBatch& batch,
   iterate(state);
   const Tensor gradient = loss_gradient(state, batch, training);
   const Tensor steps = state.numbers.narrow(0, state_size() - 1, 1).add_(1);
+  if (is_on_gpu(state)) {
+    gpu::update({training.learning_rate, training.beta1, training.beta2, steps}, gradient,
+                weights(state), moment(state, 1), moment(state, 2));
+    return;
+  }
   const Tensor first = moment(state, 1).lerp_(gradient, 1 - training.beta1);
   const Tensor second =
       moment(state, 2).mul_(training.beta2).addcmul_(gradient, gradient, 1 - training.beta2);

@@ -25,6 +25,7 @@
 
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
+#include "obol/method/gs_wgan/gpu.h"
 
 namespace obol::method::gs_wgan {
 
@@ -99,6 +100,7 @@ class Critic {
     std::int64_t vectors_at = 0;      // of its singular vectors
     [[nodiscard]] std::int64_t rows() const { return sizes.front(); }
     [[nodiscard]] std::int64_t columns() const;
+    [[nodiscard]] bool is_convolution() const { return sizes.size() == 4; }
   };
   // A matrix divided by its largest singular value, as far as that is known.
   struct Normalised {
@@ -120,6 +122,11 @@ class Critic {
   [[nodiscard]] torch::Tensor vectors(const CriticState& state) const;
   [[nodiscard]] std::vector<Normalised> normalised(const CriticState& state) const;
   void iterate(CriticState& state) const;
+  // Gradients of the normalised matrices to those of the matrices, through the division by the
+  // norm, whose vectors count as constants.
+  void through_norms(const CriticState& state, const std::vector<Normalised>& layers,
+                     const std::vector<torch::Tensor>& gradients,
+                     const torch::Tensor& result) const;
   [[nodiscard]] Pass forward(const std::vector<Normalised>& layers, const torch::Tensor& images,
                              const torch::Tensor& labels) const;
   // dL/dz_3, dL/dz_2, dL/dz_1 in the order of the layers, z_k being in front of r, where the score
@@ -129,7 +136,8 @@ class Critic {
                                                     const torch::Tensor& weights) const;
 
   CriticOptions options_;
-  std::vector<Matrix> matrices_;  // three convolutions, the last layer, the labels' projection
+  std::vector<Matrix> matrices_;     // three convolutions, the last layer, the labels' projection
+  std::vector<gpu::Matrix> on_gpu_;  // the same
   std::int64_t parameters_ = 0;
   std::int64_t vectors_ = 0;
 };

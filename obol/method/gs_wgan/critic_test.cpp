@@ -162,6 +162,74 @@ TEST_P(CriticTest, StepsAreAdams) {
 INSTANTIATE_TEST_SUITE_P(Images, CriticTest,
                          testing::Values(Case{{1, 12, 12}, 4}, Case{{3, 9, 14}, 1}));
 
+double relative(const Tensor& value, const Tensor& expected) {
+  const Tensor other = value.cpu().to(torch::kDouble);
+  return ((other - expected).norm() / (1e-6 + expected.norm())).item<double>();
+}
+
+// Of a state: what lies behind the weights' two moments, singular vectors and the count of steps.
+Tensor behind_moments(const Critic& critic, const CriticState& state) {
+  const std::int64_t at = 3 * critic.parameters();
+  return state.numbers.narrow(0, at, critic.state_size() - at);
+}
+
+class CriticOnGpu : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    torch::manual_seed(0);
+    at::globalContext().setAllowTF32CuDNN(false);
+  }
+  void TearDown() override { at::globalContext().setAllowTF32CuDNN(true); }
+};
+
+// Its own kernels, in float, against torch's operators on the processor, in double.
+TEST_P(CriticOnGpu, LearnsAsOnTheProcessor) {
+  const data::ImageShape& shape = GetParam().shape;
+  SeededBits bits(1);
+  const Critic critic({.shape = shape, .classes = GetParam().classes, .width = 5});
+  const CriticTraining training{.learning_rate = 1e-3, .drift_penalty = 0.3};
+  const CriticState initial = critic.initial(bits);
+  CriticState here{initial.numbers.to(torch::kDouble)};
+  CriticState there{initial.numbers.to(torch::kCUDA)};
+  const std::int64_t n = 6;
+  const auto images = [&] {
+    return torch::rand({n, shape.channels, shape.height, shape.width}, torch::kDouble);
+  };
+  const auto labels = [&] { return torch::randint(GetParam().classes, {n}, torch::kLong); };
+  for (int k = 0; k < 3; ++k) {
+    const CriticBatch batch{images(), labels(), images(), labels(),
+                            torch::rand({n, 1, 1, 1}, torch::kDouble)};
+    const auto on_gpu = [](const Tensor& x) { return x.to(torch::kCUDA, torch::kFloat); };
+    const CriticBatch same{on_gpu(batch.real), batch.real_labels.to(torch::kCUDA),
+                           on_gpu(batch.fake), batch.fake_labels.to(torch::kCUDA),
+                           on_gpu(batch.mix)};
+    EXPECT_LT(relative(critic.image_gradient(there, same.real, same.real_labels),
+                       critic.image_gradient(here, batch.real, batch.real_labels)),
+              1e-3);
+    const auto expected = critic.parts(critic.loss_gradient(here, batch, training));
+    const auto found = critic.parts(critic.loss_gradient(there, same, training));
+    for (std::size_t part = 0; part < expected.size(); ++part)
+      EXPECT_LT(relative(found[part].value, expected[part].value), 1e-2) << expected[part].name;
+    critic.train(here, batch, training);
+    critic.train(there, same, training);
+    EXPECT_LT(relative(behind_moments(critic, there), behind_moments(critic, here)), 1e-3);
+    for (const std::int64_t moment : {1, 2}) {
+      const std::int64_t at = moment * critic.parameters();
+      EXPECT_LT(relative(there.numbers.narrow(0, at, critic.parameters()),
+                         here.numbers.narrow(0, at, critic.parameters())),
+                1e-2);
+    }
+  }
+  const Tensor before = critic.weights(initial).to(torch::kDouble);
+  EXPECT_LT(relative(critic.weights(there).cpu() - critic.weights(initial),
+                     critic.weights(here) - before),
+            0.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(Images, CriticOnGpu,
+                         testing::Values(Case{{1, 12, 12}, 4}, Case{{3, 9, 14}, 1}));
+
 TEST(Critic, LearnsToTellTwoSetsApart) {
   torch::manual_seed(0);
   SeededBits bits(1);

@@ -41,14 +41,14 @@ std::string warm_name(const Options& options, const Private<data::Dataset>& data
   const model::GeneratorOptions& generator = options.generator;
   const OptimizerOptions& optimizer = options.optimizer;
   const std::string text = fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}",
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}",
       data::fingerprint(data, std::as_bytes(std::span(kKey)), log), options.shards,
       options.generated_batch, method.warm_start, method.critic_steps, method.critic_width,
       method.critic_learning_rate, method.critic_beta1, method.critic_beta2,
       method.gradient_penalty, method.drift_penalty, method.seed.value_or(-1),
       generator.architecture, generator.width, generator.latent, generator.embedding,
-      generator.latent_law, generator.activation, generator.output, optimizer.kind,
-      optimizer.learning_rate, optimizer.beta1, optimizer.beta2, optimizer.decay);
+      generator.latent_law, generator.activation, generator.output, generator.precision,
+      optimizer.kind, optimizer.learning_rate, optimizer.beta1, optimizer.beta2, optimizer.decay);
   Sha256 hash;
   hash.update(text);
   constexpr std::size_t kDigits = 16;

@@ -16,19 +16,14 @@
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
-#include "obol/method/gs_wgan/critic.h"
+#include "obol/method/gs_wgan/lesson.h"
 #include "obol/method/trainee.h"
 
 namespace obol::method::gs_wgan {
 
-// Images that are sent to a holder: one batch for each step of its critic.
-struct Question {
-  torch::Tensor images;  // [steps, n, channels, height, width]
-  torch::Tensor labels;  // [steps, n]
-};
-
-// n of them for each of `steps`, labels drawn by `bits`. The last batch, and it alone, keeps the
-// graph that leads back to the generator: [n, channels, height, width].
+// n images for each of `steps`, labels drawn by `bits`, on a GPU by torch's generator there. The
+// last batch, and it alone, keeps the graph that leads back to the generator: [n, channels, height,
+// width].
 struct Asked {
   Question question;
   torch::Tensor last;
@@ -58,19 +53,20 @@ class Holder {
   // last: [n, channels, height, width].
   Private<torch::Tensor> answer(const Private<CriticState>& state, const Question& question);
 
- private:
-  struct Records {
-    torch::Tensor images;  // [m, channels, height, width], bytes or floats in [0, 1]
-    torch::Tensor labels;  // [m]
-  };
-  static Records store(const data::Dataset& shard, const torch::Device& device);
-  void train(const Records& records, CriticState& state, const Question& question);
+  // For those who train this holder's critic elsewhere.
+  [[nodiscard]] const Teacher& teacher() const noexcept { return teacher_; }
+  [[nodiscard]] const data::Dataset::PublicFacts& facts() const noexcept { return facts_; }
+  [[nodiscard]] const torch::Device& device() const noexcept { return device_; }
+  [[nodiscard]] const Private<Records>& records() const noexcept { return records_; }
+  // Random weights.
+  Private<CriticState> initial();
 
-  const Critic& critic_;
-  CriticTraining training_;
+ private:
+  torch::Tensor teach(const Records& records, const CriticState& state, const Question& question);
+
+  Teacher teacher_;
   data::Dataset::PublicFacts facts_;
   torch::Device device_;
-  double lowest_;
   RandomBits& bits_;
   Private<Records> records_;
 };

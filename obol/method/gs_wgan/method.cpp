@@ -1,5 +1,6 @@
 #include "obol/method/gs_wgan/method.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
 #include "obol/data/sampler.h"
+#include "obol/method/gs_wgan/gpu.h"
+#include "obol/method/gs_wgan/workshop.h"
 #include "obol/model/script.h"
 
 namespace obol::method::gs_wgan {
@@ -26,6 +29,14 @@ barrier::ShardBarrier barrier_of(const Options& options, std::int64_t paid) {
           options.barrier == "row" ? Clip::kRows : Clip::kWhole,
           options.generated_batch,
           paid};
+}
+
+BankOptions bank_of(const Surroundings& surroundings, const Critic& critic) {
+  BankOptions options{.folder = surroundings.critics,
+                      .numbers = critic.state_size(),
+                      .device = surroundings.device};
+  if (options.device.is_cuda()) options.most_bytes = gpu::free_bytes(options.device) / 2;
+  return options;
 }
 
 }  // namespace
@@ -74,10 +85,10 @@ GsWgan::GsWgan(const Options& options, const Private<data::Dataset>& data,
                data.facts().num_classes, surroundings.device),
       critic_(
           {.shape = data.facts().shape, .classes = classes_, .width = options.method.critic_width}),
-      bank_({.folder = surroundings.critics,
-             .numbers = critic_.state_size(),
-             .device = surroundings.device}),
-      turns_({.schedule = options.schedule, .shards = options.shards}, surroundings.turns) {
+      bank_(bank_of(surroundings, critic_)),
+      turns_({.schedule = options.schedule, .shards = options.shards}, surroundings.turns),
+      step_(surroundings.device),
+      released_norm_(torch::zeros({}, surroundings.device)) {
   check(options, data.facts());
   SeededBits split(kSplit);
   for (const auto& shard : data::disjoint_shards(data, options.shards, split)) {
@@ -85,7 +96,18 @@ GsWgan::GsWgan(const Options& options, const Private<data::Dataset>& data,
     holders_.emplace_back(critic_, training_of(options.method), shard, surroundings.device,
                           lowest_of(options.generator), *bits_.back());
   }
-  if (surroundings.guard != nullptr) barrier_ = barrier_of(options, surroundings.paid);
+  const bool is_recorded = surroundings.device.is_cuda();
+  if (is_recorded) desk_.emplace(holders_.front(), most_records());
+  if (surroundings.guard == nullptr) return;
+  barrier_ = barrier_of(options, surroundings.paid);
+  const std::size_t doors = is_recorded ? 1 : bits_.size();
+  for (std::size_t k = 0; k < doors; ++k) doors_.emplace_back(*surroundings.guard, *bits_[k]);
+}
+
+std::int64_t GsWgan::most_records() const {
+  std::int64_t most = 0;
+  for (const Holder& holder : holders_) most = std::max(most, holder.facts().declared_size);
+  return most;
 }
 
 void GsWgan::warm_start() {
@@ -94,65 +116,105 @@ void GsWgan::warm_start() {
     cache.emplace(BankOptions{.folder = *surroundings_.warm,
                               .numbers = critic_.state_size(),
                               .device = surroundings_.device});
-  std::vector<std::int64_t> missing;
+  WarmUp what;
   for (std::int64_t k = 0; k < options_.shards; ++k) {
     if (bank_.has(k)) continue;
     if (cache && cache->has(k))
       bank_.put(k, cache->read(k));
     else
-      missing.push_back(k);
+      what.shards.push_back(k);
   }
-  if (missing.empty()) return;
+  if (what.shards.empty()) return;
+  const auto count = static_cast<std::int64_t>(what.shards.size());
+  Progress progress(fmt::format("warming up {} critics", count), count * options_.method.warm_start,
+                    "steps");
+  what.advance = [&](std::int64_t steps) {
+    progress.advance(steps);
+    return interrupted();
+  };
+  what.keep = [&](std::int64_t shard, const Private<CriticState>& state) {
+    bank_.put(shard, state);
+    if (cache) cache->write(shard, state);
+  };
+  if (surroundings_.device.is_cuda())
+    warm_up_on_gpu(what);
+  else
+    warm_up(what);
+}
+
+void GsWgan::warm_up(const WarmUp& what) {
   const WarmStart how = warm_start_of(options_);
-  const auto count = static_cast<std::int64_t>(missing.size());
-  Progress progress(fmt::format("warming up {} critics", count), count * how.steps, "steps");
   std::mutex one_at_a_time;
-  const auto warm_up = [&](std::int64_t begin, std::int64_t end) {
+  // A critic is too small to share: each core takes its own.
+  const auto count = static_cast<std::int64_t>(what.shards.size());
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
     const at::AutoGradMode with_gradients(true);
     for (std::int64_t k = begin; k < end; ++k) {
-      const std::int64_t shard = missing[static_cast<std::size_t>(k)];
+      const std::int64_t shard = what.shards[static_cast<std::size_t>(k)];
       const auto state = holders_[static_cast<std::size_t>(shard)].warm_start(how, [&] {
         const std::lock_guard<std::mutex> lock(one_at_a_time);
-        progress.advance(1);
-        return interrupted();
+        return what.advance(1);
       });
       if (!state) return;
       const std::lock_guard<std::mutex> lock(one_at_a_time);
-      bank_.put(shard, *state);
-      if (cache) cache->write(shard, *state);
+      what.keep(shard, *state);
     }
-  };
-  // A critic is too small to share: each core takes its own.
-  if (surroundings_.device.is_cpu())
-    at::parallel_for(0, count, 1, warm_up);
-  else
-    warm_up(0, count);
+  });
+}
+
+void GsWgan::warm_up_on_gpu(const WarmUp& what) {
+  constexpr std::size_t kSideBySide = 8;
+  const std::size_t count = what.shards.size();
+  const std::size_t desks = std::min(kSideBySide, count);
+  Workshop workshop(warm_start_of(options_), holders_.front(),
+                    {.desks = desks, .most_records = most_records()}, surroundings_.bits);
+  for (std::size_t begin = 0; begin < count; begin += desks) {
+    std::vector<Holder*> group;
+    for (std::size_t k = begin; k < std::min(begin + desks, count); ++k)
+      group.push_back(&holders_[static_cast<std::size_t>(what.shards[k])]);
+    const auto states = workshop.warm_start(
+        group, [&] { return what.advance(static_cast<std::int64_t>(group.size())); });
+    if (!states) return;
+    for (std::size_t k = 0; k < group.size(); ++k) what.keep(what.shards[begin + k], (*states)[k]);
+  }
 }
 
 void GsWgan::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
   const privacy::Turn turn = turns_.next();
-  const auto shard = static_cast<std::size_t>(turn.shard);
-  if (barrier_) {
-    barrier::Door door(*surroundings_.guard, *bits_[shard]);
-    barrier_->pay(door, turn.use);
-  }
-  const double rate = trainee_.begin(step, options_.steps);
+  // Before every replay: what is recorded only opens.
+  if (barrier_) barrier_->pay(door_of(turn.shard), turn.use);
+  const Private<CriticState> state = bank_.take(turn.shard);
+  rate_ = trainee_.begin(step, options_.steps);
+  if (desk_) desk_->seat(holders_[static_cast<std::size_t>(turn.shard)], state);
+  step_.run([&] { learn(turn, state); });
+  if (desk_) desk_->copy_to(state);
+}
+
+void GsWgan::learn(const privacy::Turn& turn, const Private<CriticState>& state) {
   const Asked asked = ask(trainee_, classes_, options_.method.critic_steps,
                           options_.generated_batch, surroundings_.bits);
+  Holder& holder = holders_[static_cast<std::size_t>(turn.shard)];
   const Tensor released =
-      release(holders_[shard].answer(bank_.take(turn.shard), asked.question), turn);
+      release(desk_ ? desk_->answer(asked.question) : holder.answer(state, asked.question), turn);
   asked.last.backward(released / static_cast<double>(options_.generated_batch));
   trainee_.finish();
-  metrics_ = {
-      {"learning_rate", run::Public(rate, run::Origin::kSyntheticOnly)},
-      {"gradient_norm", run::Public(released.norm().item<double>(), run::Origin::kReleased)}};
+  released_norm_.copy_(released.norm());
 }
 
 Tensor GsWgan::release(const Private<Tensor>& answer, const privacy::Turn& turn) {
   if (!barrier_)
     return answer.declassify("training without privacy", *surroundings_.disclosures).value.clone();
-  barrier::Door door(*surroundings_.guard, *bits_[static_cast<std::size_t>(turn.shard)]);
-  return barrier_->release(door, answer, turn.use);
+  return barrier_->release(door_of(turn.shard), answer, turn.use);
+}
+
+barrier::Door& GsWgan::door_of(std::int64_t shard) {
+  return desk_ ? doors_.front() : doors_[static_cast<std::size_t>(shard)];
+}
+
+std::vector<run::Metric> GsWgan::metrics() {
+  if (!rate_) return {};
+  return {{"learning_rate", run::Public(*rate_, run::Origin::kSyntheticOnly)},
+          {"gradient_norm", run::Public(released_norm_.item<double>(), run::Origin::kReleased)}};
 }
 
 run::Sections GsWgan::save() {
@@ -167,6 +229,7 @@ run::Sections GsWgan::save() {
 
 void GsWgan::load(const run::Sections& sections) {
   trainee_.load(sections);
+  step_.forget();
   warm_start();
 }
 

@@ -7,9 +7,13 @@
 // Every step gives the turn to one shard: its critic is trained on its records and on generated
 // images, and the gradient of its scores with respect to the last of these images is clipped, has
 // noise, and goes back through the generator. Only that crosses a barrier; critics stay.
+//
+// On a GPU a step is recorded (barrier/recorded_step.h wants a WorkStream), with one desk at which
+// the shards' critics take turns.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,7 +23,9 @@
 #include <torch/torch.h>
 
 #include "obol/barrier/barrier.h"
+#include "obol/barrier/recorded_step.h"
 #include "obol/method/gs_wgan/bank.h"
+#include "obol/method/gs_wgan/desk.h"
 #include "obol/method/gs_wgan/holder.h"
 #include "obol/method/gs_wgan/options.h"
 #include "obol/method/trainee.h"
@@ -69,14 +75,26 @@ class GsWgan final : public run::Method {
   void step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) override;
   run::Sections save() override;
   void load(const run::Sections& sections) override;
-  std::vector<run::Metric> metrics() override { return metrics_; }
+  std::vector<run::Metric> metrics() override;
   std::optional<run::Samples> samples() override { return trainee_.samples(surroundings_.bits); }
   std::string generator() override;
 
  private:
   // Of the critics that are not there yet; those that are done before an interrupt are kept.
   void warm_start();
+  struct WarmUp {
+    std::vector<std::int64_t> shards;
+    std::function<bool(std::int64_t steps)> advance;  // so many were taken; true: stop
+    std::function<void(std::int64_t shard, const Private<CriticState>& state)> keep;
+  };
+  void warm_up(const WarmUp& what);
+  void warm_up_on_gpu(const WarmUp& what);
+  [[nodiscard]] std::int64_t most_records() const;  // of a shard
+
+  // What is recorded.
+  void learn(const privacy::Turn& turn, const Private<CriticState>& state);
   torch::Tensor release(const Private<torch::Tensor>& answer, const privacy::Turn& turn);
+  barrier::Door& door_of(std::int64_t shard);
 
   Options options_;
   Surroundings surroundings_;
@@ -88,7 +106,11 @@ class GsWgan final : public run::Method {
   CriticBank bank_;
   privacy::Turns turns_;
   std::optional<barrier::ShardBarrier> barrier_;
-  std::vector<run::Metric> metrics_;
+  std::deque<barrier::Door> doors_;  // of each shard; on a GPU one for all, which is recorded
+  std::optional<Desk> desk_;         // on a GPU
+  barrier::RecordedStep step_;
+  std::optional<double> rate_;   // of the last step
+  torch::Tensor released_norm_;  // [], on the device
 };
 
 }  // namespace obol::method::gs_wgan
