@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,9 +24,11 @@
 #include "bench/memory.h"
 #include "bench/row.h"
 #include "bench/training.h"
+#include "obol/barrier/recorded_step.h"
 #include "obol/base/memory.h"
 #include "obol/privacy/noise.h"
 #include "obol/transport/tensor/loss.h"
+#include "obol/transport/tensor/streamed.h"
 
 namespace {
 
@@ -68,21 +71,36 @@ class Parts {
   Parts(const Options& options, const Private<Dataset>& data, const torch::Device& device)
       : options_(options),
         device_(device),
-        records_(data, {.device = device, .lowest = obol::method::lowest_of(options.generator)}),
+        records_(data, {.device = device,
+                        .lowest = obol::method::lowest_of(options.generator),
+                        .by_class = options.barrier == "record"}),
         trainee_({options.generator, options.optimizer, options.method.average}, data.facts().shape,
                  kClasses, device),
         image_flops_(bench::flops_of_image(
             *obol::model::make_generator(options.generator, data.facts().shape, kClasses))) {}
 
   void measure() {
-    add("sample of the records", [&] { draw(); });
+    prepare();
+    add("sample of the records", [this] { static_cast<void>(draw()); });
     if (options_.barrier == "record")
       measure_record();
     else
       measure_rows();
-    add("optimiser", [&] { trainee_.finish(); });
+    trainee_.begin(1, 1'000'000);
+    add("optimiser", [this, gradients = zeros()] {
+      const std::vector<Tensor> parameters = trainee_.parameters();
+      for (std::size_t k = 0; k < parameters.size(); ++k)
+        parameters[k].mutable_grad() = gradients[k];
+      trainee_.finish();
+    });
     std::vector<bench::Work> works;
-    for (const auto& part : parts_) works.push_back(finished(device_, part.work));
+    for (const auto& part : parts_) {
+      const auto recorded = std::make_shared<barrier::RecordedStep>(device_, &house_.door);
+      works.push_back(finished(device_, [this, recorded, &part] {
+        prepare();
+        recorded->run(part.work);
+      }));
+    }
     const std::vector<double> seconds = bench::seconds_of_each(works);
     for (std::size_t k = 0; k < parts_.size(); ++k)
       print(bench::Part{name_of(options_), parts_[k].what, seconds[k], parts_[k].flops / 1e9});
@@ -98,7 +116,14 @@ class Parts {
     parts_.push_back({what, std::move(work), flops});
   }
 
+  void prepare() { records_.prepare(options_.sampling_rate, bits_); }
   barrier::Drawn<barrier::Sample> draw() { return records_.draw(options_.sampling_rate, bits_); }
+  [[nodiscard]] std::vector<Tensor> zeros() const {
+    std::vector<Tensor> all;
+    for (const Tensor& parameter : trainee_.parameters())
+      all.push_back(torch::zeros_like(parameter).detach());
+    return all;
+  }
   [[nodiscard]] Tensor labels(std::int64_t count) const {
     return torch::arange(kClasses).repeat_interleave(count / kClasses).to(device_);
   }
@@ -117,6 +142,7 @@ class Parts {
         3 * image_flops_ * static_cast<double>(both_ways));
   }
   void add_noise(std::int64_t rows) {
+    if (device_.is_cuda()) return;  // it is one kernel with the clipping
     add("... of which noise",
         [this, values = std::vector<double>(static_cast<std::size_t>(rows * 784))]() mutable {
           std::fill(values.begin(), values.end(), 0.25);
@@ -130,15 +156,20 @@ class Parts {
     add_generator(n + again);
     const Tensor x = rows(n + again).requires_grad_();
     const Tensor y = rows(n);
-    add("transport and its gradient", [this, x, y, n, again] {
+    const Tensor of = labels(n);
+    add("transport and its gradient", [this, x, y, of, again] {
       const transport::SinkhornOptions solver{.regularization = options_.method.regularization,
                                               .stopping = transport::Stopping::kAnnealed};
+      if (device_.is_cuda()) {
+        gradients_on_gpu(x.detach(), y, of, again, solver);
+        return;
+      }
       const Tensor loss =
           transport::semi_debiased_divergence({.x = x,
                                                .y = y,
                                                .cost = transport::parse_cost(options_.method.cost),
-                                               .labels_x = labels(n),
-                                               .labels_y = labels(n),
+                                               .labels_x = of,
+                                               .labels_y = of,
                                                .label_weight = options_.method.label_weight},
                                               again, solver);
       torch::autograd::grad({loss}, {x});
@@ -151,6 +182,27 @@ class Parts {
         barrier::BatchBarrier(house_.door, bounds()).release(gradient);
     });
     add_noise(n);
+  }
+
+  void gradients_on_gpu(const Tensor& x, const Tensor& y, const Tensor& labels, std::int64_t again,
+                        const transport::SinkhornOptions& solver) {
+    namespace streamed = transport::streamed;
+    const transport::Cost cost = transport::parse_cost(options_.method.cost);
+    const double weight = options_.method.label_weight;
+    streamed::gradient({.x = x.slice(0, 0, y.size(0)),
+                        .y = y,
+                        .cost = cost,
+                        .labels_x = labels,
+                        .labels_y = labels,
+                        .label_weight = weight,
+                        .present = torch::ones({y.size(0)}, y.options())},
+                       solver);
+    streamed::self_gradient({.x = x,
+                             .resampled = again,
+                             .cost = cost,
+                             .labels = torch::cat({labels, labels.slice(0, 0, again)}),
+                             .label_weight = weight},
+                            solver);
   }
 
   void measure_record() {
@@ -167,16 +219,22 @@ class Parts {
         image_flops_ * static_cast<double>(second));
     const barrier::Rows generated{rows(n), torch::zeros({n}, device_), kClasses};
     const Tensor others = rows(second);
-    add("potentials", [this, generated, others, n, second, regularization] {
-      transport::sinkhorn({.x = generated.points,
-                           .y = others,
-                           .labels_x = labels(n),
-                           .labels_y = labels(second),
-                           .label_weight = transport::kSeparateClasses},
-                          {.regularization = regularization,
-                           .tolerance = 0,
-                           .max_iterations = options_.method.potential_iterations});
-    });
+    add("potentials",
+        [this, generated, others, regularization, of = labels(n), of_second = labels(second)] {
+          const std::int64_t iterations = options_.method.potential_iterations;
+          if (device_.is_cuda()) {
+            transport::streamed::potentials(generated.points, others, kClasses, regularization,
+                                            iterations);
+            return;
+          }
+          transport::sinkhorn(
+              {.x = generated.points,
+               .y = others,
+               .labels_x = of,
+               .labels_y = of_second,
+               .label_weight = transport::kSeparateClasses},
+              {.regularization = regularization, .tolerance = 0, .max_iterations = iterations});
+        });
     const double pull_flops = 4 * static_cast<double>(n) / kClasses * 784;
     add(
         "barrier: pull of the records, pay, noise",
@@ -185,7 +243,8 @@ class Parts {
         },
         pull_flops * options_.sampling_rate * kRecords);
     add_noise(n);
-    const barrier::Sample self{others, std::vector<std::int64_t>(kClasses, second / kClasses)};
+    const barrier::Sample self{others, std::vector<std::int64_t>(kClasses, second / kClasses),
+                               device_.is_cuda() ? torch::ones({second}, device_) : Tensor()};
     add(
         "pull of generated images",
         [this, generated, self, regularization] {
@@ -210,8 +269,15 @@ void steps(const std::string& barrier, const torch::Device& device) {
   bench::EagerDpSinkhorn eager(options, images, device);
   const Private<Dataset> data(std::move(images));
   bench::Training training(options, data, device);
-  const auto [ours, reference, product] = bench::compare(
-      device, [&] { training.step(); }, [&] { eager.step(); });
+  // A GPU is told of several steps before anybody waits for it, as in a training.
+  const int at_once = device.is_cuda() ? 50 : 1;
+  const auto [together, reference, product] = bench::compare(
+      device,
+      [&] {
+        for (int k = 0; k < at_once; ++k) training.step();
+      },
+      [&] { eager.step(); });
+  const double ours = together / at_once;
   const double flops = flops_of(options);
   print(bench::Row{.what = name_of(options),
                    .unit = "steps/s",
@@ -247,6 +313,7 @@ void memory(Whose whose, const torch::Device& device) {
 }
 
 int run(const std::string& what, const torch::Device& device) {
+  const barrier::WorkStream stream(device);
   if (what == "row" || what == "batch" || what == "record")
     steps(what, device);
   else if (what == "memory" || what == "memory-eager")
