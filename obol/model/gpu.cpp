@@ -118,15 +118,13 @@ class ConvTransposeFew : public torch::autograd::Function<ConvTransposeFew> {
     Tensor y =
         floats_beside(x, {x.size(0), weight.size(1), planes.out_height(), planes.out_width()});
     with_kernel_type(x, [&]<class T>(T) {
-      cuda::add_planes(static_cast<const T*>(data_of<T>(products)), planes,
-                       bias.defined() ? bias.data_ptr<float>() : nullptr, y.data_ptr<float>(),
-                       stream_of(x));
+      cuda::add_planes(static_cast<const T*>(data_of<T>(products)), planes, bias.data_ptr<float>(),
+                       y.data_ptr<float>(), stream_of(x));
     });
     context->save_for_backward({x, matrix});
     context->saved_data["outputs"] = weight.size(1);
     context->saved_data["kernel"] = weight.size(2);
     context->saved_data["padding"] = padding;
-    context->saved_data["bias"] = bias.defined();
     return y;
   }
 
@@ -152,9 +150,7 @@ class ConvTransposeFew : public torch::autograd::Function<ConvTransposeFew> {
                                  .to(at::kFloat)
                                  .view({x.size(1), kernel, kernel, outputs})
                                  .permute({0, 3, 1, 2});
-    const Tensor of_bias =
-        context->saved_data["bias"].toBool() ? gradient.sum({0, 2, 3}) : Tensor();
-    return {of_x, of_weight, of_bias, {}};
+    return {of_x, of_weight, gradient.sum({0, 2, 3}), {}};
   }
 };
 
@@ -180,7 +176,9 @@ Tensor norm_evaluate(const NormActivationImpl& norm, const Tensor& images) {
 
 Tensor conv_transpose_few(const Tensor& x, const Tensor& weight, const Tensor& bias,
                           std::int64_t padding) {
-  return ConvTransposeFew::apply(x, weight, bias, padding);
+  // Autograd takes no undefined tensors.
+  const Tensor some = bias.defined() ? bias : floats_beside(x, {weight.size(1)}).zero_();
+  return ConvTransposeFew::apply(x, weight, some, padding);
 }
 
 }  // namespace obol::model::gpu
