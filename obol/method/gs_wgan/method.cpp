@@ -1,10 +1,10 @@
 #include "obol/method/gs_wgan/method.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "obol/base/console.h"
@@ -12,6 +12,7 @@
 #include "obol/base/interrupt.h"
 #include "obol/data/sampler.h"
 #include "obol/method/gs_wgan/gpu.h"
+#include "obol/method/gs_wgan/side_by_side.h"
 #include "obol/method/gs_wgan/workshop.h"
 #include "obol/model/script.h"
 
@@ -145,20 +146,20 @@ void GsWgan::warm_start() {
 void GsWgan::warm_up(const WarmUp& what) {
   const WarmStart how = warm_start_of(options_);
   std::mutex one_at_a_time;
-  // A critic is too small to share: each core takes its own.
-  const auto count = static_cast<std::int64_t>(what.shards.size());
-  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-    const at::AutoGradMode with_gradients(true);
-    for (std::int64_t k = begin; k < end; ++k) {
-      const std::int64_t shard = what.shards[static_cast<std::size_t>(k)];
-      const auto state = holders_[static_cast<std::size_t>(shard)].warm_start(how, [&] {
-        const std::lock_guard<std::mutex> lock(one_at_a_time);
-        return what.advance(1);
-      });
-      if (!state) return;
+  std::atomic<bool> is_stopped = false;
+  side_by_side(static_cast<std::int64_t>(what.shards.size()), [&](std::int64_t k) {
+    if (is_stopped) return;
+    const std::int64_t shard = what.shards[static_cast<std::size_t>(k)];
+    const auto state = holders_[static_cast<std::size_t>(shard)].warm_start(how, [&] {
       const std::lock_guard<std::mutex> lock(one_at_a_time);
-      what.keep(shard, *state);
+      return what.advance(1);
+    });
+    if (!state) {
+      is_stopped = true;
+      return;
     }
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    what.keep(shard, *state);
   });
 }
 
