@@ -27,49 +27,66 @@ WorkStream::~WorkStream() {
   if (guard_) guard_->guard.current_stream().synchronize();
 }
 
-struct RecordedStep::Recording {
-  at::cuda::CUDAGraph graph;
-  std::vector<Door::Toll> tolls;
+struct RecordedStep::Recorder {
+  struct Recording {
+    at::cuda::CUDAGraph graph;
+    std::vector<Door::Toll> tolls;
+  };
+
+  torch::Device device;
+  Door* door;
+  int plain = 0;  // runs so far
+  std::unique_ptr<Recording> recording = nullptr;
+
+  // Keeps what the door would have paid.
+  void record(const std::function<void()>& body) {
+    auto made = std::make_unique<Recording>();
+    const auto keep_tolls = [&](std::vector<Door::Toll>* tolls) {
+      if (door != nullptr) door->record(tolls);
+    };
+    keep_tolls(&made->tolls);
+    try {
+      // Other threads may take memory meanwhile: those that propagate gradients do.
+      made->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+      body();
+      made->graph.capture_end();
+    } catch (...) {
+      keep_tolls(nullptr);
+      throw;
+    }
+    keep_tolls(nullptr);
+    recording = std::move(made);
+  }
 };
 
-RecordedStep::RecordedStep(const torch::Device& device, Door* door)
-    : device_(device), door_(door) {}
+RecordedStep::RecordedStep(const torch::Device& device, Door* door) {
+  if (device.is_cuda()) recorder_.reset(new Recorder{device, door});
+}
 RecordedStep::~RecordedStep() = default;
 
 void RecordedStep::run(const std::function<void()>& body) {
   constexpr int kPlain = 3;
-  if (!device_.is_cuda()) {
+  if (!recorder_) {
     body();
     return;
   }
-  if (!recording_ && plain_ < kPlain) {
+  Recorder& recorder = *recorder_;
+  if (!recorder.recording && recorder.plain < kPlain) {
     body();
-    ++plain_;
+    ++recorder.plain;
     return;
   }
-  if (!recording_) {
-    auto recording = std::make_unique<Recording>();
-    if (door_ != nullptr) door_->record(&recording->tolls);
-    try {
-      // Other threads may take memory meanwhile: those that propagate gradients do.
-      recording->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-      body();
-      recording->graph.capture_end();
-    } catch (...) {
-      if (door_ != nullptr) door_->record(nullptr);
-      throw;
-    }
-    if (door_ != nullptr) door_->record(nullptr);
-    recording_ = std::move(recording);
-  }
-  if (door_ != nullptr) door_->pay(recording_->tolls);
-  recording_->graph.replay();
+  if (!recorder.recording) recorder.record(body);
+  if (recorder.door != nullptr) recorder.door->pay(recorder.recording->tolls);
+  recorder.recording->graph.replay();
 }
 
 void RecordedStep::forget() {
-  if (recording_) c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();
-  recording_.reset();
-  plain_ = 0;
+  if (!recorder_) return;
+  if (recorder_->recording)
+    c10::cuda::getCurrentCUDAStream(recorder_->device.index()).synchronize();
+  recorder_->recording.reset();
+  recorder_->plain = 0;
 }
 
 }  // namespace obol::barrier

@@ -55,11 +55,8 @@ class RecordedStep {
   void forget();
 
  private:
-  struct Recording;
-  torch::Device device_;
-  Door* door_;
-  int plain_ = 0;  // runs so far
-  std::unique_ptr<Recording> recording_;
+  struct Recorder;  // null where there is nothing to record on
+  std::unique_ptr<Recorder> recorder_;
 };
 
 }  // namespace obol::barrier

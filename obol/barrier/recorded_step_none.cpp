@@ -3,13 +3,12 @@
 namespace obol::barrier {
 
 struct WorkStream::Guard {};
-struct RecordedStep::Recording {};
+struct RecordedStep::Recorder {};
 
 WorkStream::WorkStream(const torch::Device& /*device*/) {}
 WorkStream::~WorkStream() = default;
 
-RecordedStep::RecordedStep(const torch::Device& device, Door* door)
-    : device_(device), door_(door) {}
+RecordedStep::RecordedStep(const torch::Device& /*device*/, Door* /*door*/) {}
 RecordedStep::~RecordedStep() = default;
 
 void RecordedStep::run(const std::function<void()>& body) { body(); }

@@ -116,7 +116,16 @@ struct PrivateRecords::Ahead {
   Tensor slot;  // [1]: the step of the table that is next
   std::int64_t left = 0;
 
-  // Room for all but one draw in a thousand million, by the normal law; those are drawn again.
+  Ahead(RandomBits& key, const torch::Device& device, double given_rate, const Tensor& parts,
+        std::int64_t largest)
+      : bits(key, device),
+        rate(given_rate),
+        ends(parts.to(device)),
+        tables(kSteps, parts.size(0), room_for(largest, given_rate), device),
+        slot(torch::zeros({1}, torch::TensorOptions(device).dtype(torch::kLong))) {}
+
+  static constexpr std::int64_t kSteps = 128;
+  // For all but one draw in a thousand million, by the normal law; those get larger tables.
   static std::int64_t room_for(std::int64_t records, double rate) {
     const double mean = static_cast<double>(records) * rate;
     const double room = mean + 6 * std::sqrt(mean * (1 - rate)) + 8;
@@ -131,27 +140,20 @@ struct PrivateRecords::Ahead {
 
 std::unique_ptr<PrivateRecords::Ahead> PrivateRecords::make_ahead(const Stored& stored, double rate,
                                                                   RandomBits& bits) const {
-  constexpr std::int64_t kSteps = 128;
-  const std::int64_t count = stored.points.size(0);
-  std::vector<std::int64_t> ends{count};
+  std::vector<std::int64_t> ends{stored.points.size(0)};
   if (by_class_) ends = stored.class_ends;
   std::int64_t largest = 0;
   for (std::size_t c = 0; c < ends.size(); ++c)
     largest = std::max(largest, ends[c] - (c == 0 ? 0 : ends[c - 1]));
-  Tensor labels;
+  auto ahead =
+      std::make_unique<Ahead>(bits, device_, rate, torch::tensor(ends, torch::kLong), largest);
   if (!by_class_ && classes_ > 1) {
     const Tensor all = torch::tensor(stored.class_ends, torch::kLong);
-    labels = torch::bucketize(torch::arange(count), all, /*out_int32=*/false, /*right=*/true)
-                 .to(device_);
+    ahead->labels = torch::bucketize(torch::arange(stored.points.size(0)), all,
+                                     /*out_int32=*/false, /*right=*/true)
+                        .to(device_);
   }
-  const auto parts = static_cast<std::int64_t>(ends.size());
-  return std::unique_ptr<Ahead>(
-      new Ahead{.bits = {bits, device_},
-                .rate = rate,
-                .ends = torch::tensor(ends, torch::kLong).to(device_),
-                .labels = labels,
-                .tables = {kSteps, parts, Ahead::room_for(largest, rate), device_},
-                .slot = torch::zeros({1}, torch::TensorOptions(device_).dtype(torch::kLong))});
+  return ahead;
 }
 
 Prepared PrivateRecords::prepare(double rate, RandomBits& bits) {

@@ -229,7 +229,7 @@ barrier::Drawn<Tensor> DpSinkhorn::private_gradient(const Tensor& rows, const Te
   const auto sample = records_.draw(options_.sampling_rate, surroundings_.bits);
   return sample.map([&](const barrier::Sample& records) {
     const Tensor own = self.slice(0, 0, rows.size(0));
-    if (is_on_gpu())
+    if (is_on_gpu()) {
       return transport::streamed::gradient({.x = rows,
                                             .y = records.points,
                                             .cost = transport::parse_cost(method.cost),
@@ -240,6 +240,7 @@ barrier::Drawn<Tensor> DpSinkhorn::private_gradient(const Tensor& rows, const Te
                                            solver_of(method)) *
                  2 +
              own;
+    }
     // Nobody was drawn: the private part is zero.
     if (records.points.size(0) == 0) return own.clone();
     transport::Problem problem{.x = rows.detach().clone().requires_grad_(),

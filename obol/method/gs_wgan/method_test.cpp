@@ -190,7 +190,9 @@ TEST_P(GsWganTest, WarmStartsTheSameCriticsOnAnyNumberOfThreads) {
   }
   at::set_num_threads(usual);
   EXPECT_GT((found[0][0] - found[0][1]).norm().item<double>(), 1);
-  for (const Tensor& other : {found[1], found[2]}) EXPECT_TRUE(found[0].equal(other));
+  // Products may add in another order; what is almost 0 may then step the other way.
+  for (const Tensor& other : {found[1], found[2]})
+    EXPECT_LT((found[0] - other).norm().item<double>(), 0.01 * found[0].norm().item<double>());
 }
 
 // Without noise it is a GAN like others, and with little it still is.
