@@ -64,7 +64,7 @@ using privacy::SampledGaussian;
 using privacy::ShardGaussian;
 using privacy::with_count;
 
-struct Arguments {
+struct AccountArguments {
   std::vector<std::string> what;
   std::optional<double> sampling_rate;
   std::optional<double> noise_multiplier;
@@ -96,7 +96,7 @@ struct Bill {
   Neighbours neighbours = Neighbours::kAsStated;
 };
 
-Event event_of(const Arguments& arguments) {
+Event event_of(const AccountArguments& arguments) {
   const double multiplier = needed(arguments.noise_multiplier, "--noise-multiplier") /
                             std::sqrt(static_cast<double>(arguments.releases_per_step.value_or(1)));
   const std::int64_t steps = needed(arguments.steps, "--steps");
@@ -115,7 +115,8 @@ Event event_of(const Arguments& arguments) {
   return SampledGaussian{rate, multiplier, steps};
 }
 
-Bill bill_of_recipe(const std::string& name, const Arguments& arguments, const Accounting& how) {
+Bill bill_of_recipe(const std::string& name, const AccountArguments& arguments,
+                    const Accounting& how) {
   auto recipe = recipe::Recipe::load(recipe::find(name), arguments.overrides);
   const auto heading = recipe.read<recipe::Heading>("");
   const auto options = recipe.read<PrivacyOptions>("privacy");
@@ -215,7 +216,7 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
   return bill;
 }
 
-Bill bill_of(const Arguments& arguments, const Accounting& how) {
+Bill bill_of(const AccountArguments& arguments, const Accounting& how) {
   const bool by_numbers = arguments.sampling_rate || arguments.noise_multiplier || arguments.steps;
   if (arguments.what.empty()) {
     const Event event = event_of(arguments);
@@ -385,7 +386,7 @@ ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
   return value;
 }
 
-ExitCode run_account(const Arguments& arguments) {
+ExitCode run_account(const AccountArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   Accounting how{
       .kind = arguments.accountant.empty() ? AccountantKind::kTightest
@@ -428,7 +429,7 @@ ExitCode run_account(const Arguments& arguments) {
 void add_account(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
       "account", "the price of a recipe before paying, of runs so far, or of numbers");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<AccountArguments>();
   command->add_option("what", arguments->what,
                       "a recipe, or runs on the same data, or folders of them");
   add_number(*command, "--sampling-rate", arguments->sampling_rate,

@@ -38,7 +38,7 @@ using privacy::SampledGaussian;
 using privacy::ShardGaussian;
 using privacy::smallest_noise;
 
-struct Arguments {
+struct CalibrateArguments {
   std::optional<double> epsilon;
   std::optional<double> delta;
   std::optional<double> sampling_rate;
@@ -49,7 +49,8 @@ struct Arguments {
   bool as_json = false;
 };
 
-Event event_of(const Arguments& arguments, double rate, double multiplier, std::int64_t steps) {
+Event event_of(const CalibrateArguments& arguments, double rate, double multiplier,
+               std::int64_t steps) {
   if (arguments.sampling == "none") return Gaussian{multiplier, steps};
   if (arguments.sampling == "without-replacement")
     return FixedBatchGaussian{rate, multiplier, steps};
@@ -58,7 +59,7 @@ Event event_of(const Arguments& arguments, double rate, double multiplier, std::
 }
 
 // Exactly one of the three may be left open; it is filled in.
-void solve(Arguments& arguments, const Budget& budget, const Accounting& how) {
+void solve(CalibrateArguments& arguments, const Budget& budget, const Accounting& how) {
   if (arguments.sampling == "none") {
     if (arguments.sampling_rate)
       throw InvalidArgument("--sampling-rate must not be given with --sampling none");
@@ -102,7 +103,7 @@ void solve(Arguments& arguments, const Budget& budget, const Accounting& how) {
   }
 }
 
-ExitCode run_calibrate(Arguments arguments) {
+ExitCode run_calibrate(CalibrateArguments arguments) {
   const auto start = std::chrono::steady_clock::now();
   const Budget budget{Epsilon{needed(arguments.epsilon, "--epsilon")},
                       Delta{needed(arguments.delta, "--delta")}};
@@ -174,7 +175,7 @@ ExitCode run_gaussian(const GaussianArguments& arguments) {
 void add_calibrate(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
       "calibrate", "the least noise, the most steps or the largest rate that a budget allows");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CalibrateArguments>();
   add_number(*command, "--epsilon", arguments->epsilon, "the budget");
   add_number(*command, "--delta", arguments->delta, "of the budget");
   add_number(*command, "--sampling-rate", arguments->sampling_rate,

@@ -73,7 +73,7 @@ data::RecipeData resolve(const DataArguments& arguments) {
   return d;
 }
 
-ExitCode list() {
+ExitCode list_data() {
   for (const data::KnownDataset& known : data::catalogue()) {
     std::cout << fmt::format("{:<14} {}\n", known.name, known.summary);
     if (data::is_present(known))
@@ -224,7 +224,7 @@ void add_data(CLI::App& root, Action& action) {
   CLI::App* data = root.add_subcommand("data", "get, look at and convert data sets");
   data->require_subcommand(1);
   data->add_subcommand("list", "the data sets known by name")->callback([&action] {
-    action = list;
+    action = list_data;
   });
 
   CLI::App* get_command = data->add_subcommand("get", "bring a known data set here");

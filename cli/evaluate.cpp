@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Arguments {
+struct EvaluateArguments {
   EvaluateRequest request;
   std::optional<std::int64_t> seeds;
   std::optional<std::int64_t> suite_records;
@@ -95,7 +95,7 @@ void print(const EvaluateAnswer& answer) {
     print_outside(ordered_json::parse(answer.outside), answer.outside_file);
 }
 
-ExitCode run(Arguments& arguments) {
+ExitCode run(EvaluateArguments& arguments) {
   EvaluateRequest& request = arguments.request;
   request.seeds = arguments.seeds.value_or(request.seeds);
   request.suite_records = arguments.suite_records.value_or(request.suite_records);
@@ -111,7 +111,7 @@ ExitCode run(Arguments& arguments) {
   return ExitCode::kOk;
 }
 
-void add_private_options(CLI::App& command, Arguments& arguments) {
+void add_private_options(CLI::App& command, EvaluateArguments& arguments) {
   EvaluateRequest& request = arguments.request;
   command.add_flag("--memorisation", request.memorisation,
                    "are they nearer to the private images than to others? Outside the guarantee");
@@ -127,7 +127,7 @@ void add_private_options(CLI::App& command, Arguments& arguments) {
 void add_evaluate(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
       "evaluate", "train classifiers on synthetic images, test them on real ones, compare both");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EvaluateArguments>();
   EvaluateRequest& request = arguments->request;
   command->add_option("run", request.subject, "the folder of a run, or images")->required();
   command->add_option("--against", request.against,

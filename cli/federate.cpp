@@ -35,7 +35,7 @@ void add_identity(CLI::App& command, IdentityFiles& files) {
   command.add_option("--key", files.key, "its private key")->required();
 }
 
-ExitCode print(const run::Outcome& outcome, const run::RunFolder& folder) {
+ExitCode print_federated(const run::Outcome& outcome, const run::RunFolder& folder) {
   std::cout << run::in_words(outcome) << '\n';
   if (outcome.ending == run::Ending::kInterrupted) return ExitCode::kInterrupted;
   std::cout << fmt::format("generator {}\n", folder.generator().string());
@@ -82,7 +82,7 @@ void add_serve(CLI::App& root, Action& action) {
       if (arguments->clients)
         given.overrides.push_back(fmt::format("privacy.shards={}", *arguments->clients));
       const run::Outcome outcome = needed_part().serve(given);
-      return print(outcome, run::RunFolder::open(arguments->out));
+      return print_federated(outcome, run::RunFolder::open(arguments->out));
     };
   });
 }

@@ -17,7 +17,7 @@
 namespace obol::cli {
 namespace {
 
-struct Arguments {
+struct PlotArguments {
   std::string table;
   std::string x;
   std::string y;
@@ -67,7 +67,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-Plot plot_of(const Arguments& arguments) {
+Plot plot_of(const PlotArguments& arguments) {
   const Table table(arguments.table);
   const std::size_t x = table.column(arguments.x);
   const std::size_t y = table.column(arguments.y);
@@ -93,7 +93,7 @@ Plot plot_of(const Arguments& arguments) {
 
 void add_plot(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand("plot", "one column of a CSV table against another");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PlotArguments>();
   command->add_option("table", arguments->table, "a CSV file with a line of names")->required();
   command->add_option("--x", arguments->x, "the column across")->required();
   command->add_option("--y", arguments->y, "the column upwards")->required();

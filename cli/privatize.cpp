@@ -20,7 +20,7 @@ using local::Counting;
 using local::PrivatizeOptions;
 using privacy::GaussianFormula;
 
-struct Arguments {
+struct PrivatizeArguments {
   data::RecipeData source;
   std::string mechanism;
   std::optional<double> epsilon;
@@ -39,7 +39,7 @@ struct Arguments {
   bool as_json = false;
 };
 
-PrivatizeOptions options_of(const Arguments& arguments) {
+PrivatizeOptions options_of(const PrivatizeArguments& arguments) {
   PrivatizeOptions options{.mechanism = local::mechanism_from(arguments.mechanism),
                            .epsilon = arguments.epsilon,
                            .noise = arguments.noise,
@@ -85,7 +85,7 @@ void print_json(const local::PrivatizeOutcome& outcome) {
   std::cout << found.dump(2) << '\n';
 }
 
-ExitCode run_privatize(const Arguments& arguments) {
+ExitCode run_privatize(const PrivatizeArguments& arguments) {
   require_npz(arguments.out);
   const PrivatizeOptions options = options_of(arguments);
   // Whatever can be refused without the data is refused before they are read.
@@ -204,7 +204,7 @@ void add_denoise(CLI::App& root, Action& action) {
 void add_privatize(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
       "privatize", "add noise to every record, as its owner would, with a certificate");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PrivatizeArguments>();
   data::RecipeData& source = arguments->source;
   command->add_option("data", source.source, "a name from 'obol data list', a file or a folder")
       ->required();

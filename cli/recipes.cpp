@@ -14,7 +14,7 @@
 namespace obol::cli {
 namespace {
 
-ExitCode list() {
+ExitCode list_recipes() {
   const auto recipes = recipe::list();
   std::size_t width = 0;
   for (const recipe::Listed& one : recipes) width = std::max(width, one.name.size());
@@ -54,7 +54,9 @@ ExitCode show(const ShowArguments& arguments) {
 void add_recipes(CLI::App& root, Action& action) {
   CLI::App* recipes = root.add_subcommand("recipes", "the experiments that are ready to run");
   recipes->require_subcommand(1);
-  recipes->add_subcommand("list", "their names and titles")->callback([&action] { action = list; });
+  recipes->add_subcommand("list", "their names and titles")->callback([&action] {
+    action = list_recipes;
+  });
   CLI::App* show_command = recipes->add_subcommand("show", "the text of one");
   auto arguments = std::make_shared<ShowArguments>();
   show_command->add_option("name", arguments->name, "a name from the list, or a file")->required();

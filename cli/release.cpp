@@ -15,7 +15,7 @@
 namespace obol::cli {
 namespace {
 
-struct Arguments {
+struct ReleaseArguments {
   SampleRequest request;
   std::string run;
   std::string out;
@@ -24,7 +24,7 @@ struct Arguments {
   std::optional<std::int64_t> threads;
 };
 
-ExitCode run(const Arguments& arguments) {
+ExitCode run(const ReleaseArguments& arguments) {
   constexpr std::int64_t kCount = 60'000;
   const TensorPart& tensors = needed_tensor_part();
   const auto draw = [&](const Path& generator, const Path& samples) {
@@ -50,7 +50,7 @@ ExitCode run(const Arguments& arguments) {
 void add_release(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
       "release", "what of a run may be handed over, in one folder, with sums and a data card");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReleaseArguments>();
   command->add_option("run", arguments->run, "the folder of a run")->required();
   command->add_option("--out", arguments->out, "the new folder")->required();
   add_whole(*command, "--count", arguments->count, "images (60000)");

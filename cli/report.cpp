@@ -13,13 +13,13 @@
 namespace obol::cli {
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::string run;
   std::string out;
   bool without_private = false;
 };
 
-ExitCode run(const Arguments& arguments) {
+ExitCode run(const ReportArguments& arguments) {
   using report::PrivatePart;
   const auto part = arguments.without_private ? PrivatePart::kLeftOut : PrivatePart::kShown;
   const report::Report page = report::report_html(arguments.run, part);
@@ -37,7 +37,7 @@ ExitCode run(const Arguments& arguments) {
 
 void add_report(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand("report", "one page about a run, to be looked at");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReportArguments>();
   command->add_option("run", arguments->run, "the folder of a run")->required();
   command->add_option("--out", arguments->out, "the HTML file (RUN/report.html)");
   command->add_flag("--without-private", arguments->without_private,

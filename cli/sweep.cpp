@@ -35,7 +35,7 @@ using method::Experiment;
 using report::Sweep;
 using report::SweepRun;
 
-struct Arguments {
+struct SweepArguments {
   std::string recipe;
   std::vector<std::string> grid;
   std::vector<std::string> overrides;
@@ -81,7 +81,7 @@ class Sweeper {
  public:
   // InvalidArgument where a point cannot be meant, and where a folder holds a run of another
   // recipe: before anything is trained.
-  explicit Sweeper(const Arguments& arguments);
+  explicit Sweeper(const SweepArguments& arguments);
   ExitCode run();
 
  private:
@@ -92,7 +92,7 @@ class Sweeper {
   void announce(const Task& task, std::size_t number) const;
   ExitCode finish(bool was_interrupted);
 
-  const Arguments& arguments_;
+  const SweepArguments& arguments_;
   const Path recipe_;
   const Path out_;
   Sweep sweep_;
@@ -102,7 +102,7 @@ class Sweeper {
   ExitCode failure_ = ExitCode::kOk;  // the first
 };
 
-Sweeper::Sweeper(const Arguments& arguments)
+Sweeper::Sweeper(const SweepArguments& arguments)
     : arguments_(arguments), recipe_(recipe::find(arguments.recipe)), out_(arguments.out) {
   const std::int64_t repeat = arguments.repeat.value_or(1);
   constexpr std::int64_t kMost = 1000;
@@ -245,7 +245,7 @@ ExitCode Sweeper::finish(bool was_interrupted) {
 void add_sweep(CLI::App& root, Action& action) {
   CLI::App* command =
       root.add_subcommand("sweep", "a recipe at every point of a grid: runs, one table, a plot");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SweepArguments>();
   EvaluateRequest& evaluation = arguments->evaluation;
   command->add_option("recipe", arguments->recipe, "a name from 'obol recipes list', or a file")
       ->required();

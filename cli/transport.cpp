@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Arguments {
+struct TransportArguments {
   TransportRequest request;
   std::optional<double> regularization;
   std::optional<double> label_weight;
@@ -35,7 +35,7 @@ void refuse(bool both, std::string_view what, std::string_view why) {
   if (both) throw InvalidArgument(fmt::format("{} must not be given with --exact, {}", what, why));
 }
 
-TransportRequest request_of(const Arguments& arguments) {
+TransportRequest request_of(const TransportArguments& arguments) {
   TransportRequest request = arguments.request;
   refuse(request.exact && request.debiased, "--debiased", "which has no bias to take away");
   refuse(request.exact && request.annealed, "--annealed", "which has no regularization");
@@ -82,7 +82,7 @@ void print(const TransportRequest& request, const TransportAnswer& answer) {
   if (!request.plan.empty()) std::cout << fmt::format("the plan is in {}\n", request.plan);
 }
 
-ExitCode run_transport(const Arguments& arguments) {
+ExitCode run_transport(const TransportArguments& arguments) {
   const TransportRequest request = request_of(arguments);
   const TransportAnswer answer = needed_tensor_part().transport(request);
   if (arguments.as_json) {
@@ -100,7 +100,7 @@ ExitCode run_transport(const Arguments& arguments) {
   return ExitCode::kOk;
 }
 
-void add_label_options(CLI::App& command, Arguments& arguments) {
+void add_label_options(CLI::App& command, TransportArguments& arguments) {
   command.add_option("--labels-x", arguments.request.labels_x, "whole numbers, one per point of X");
   command.add_option("--labels-y", arguments.request.labels_y, "and of Y");
   command.add_option_function<std::string>(
@@ -117,7 +117,7 @@ void add_label_options(CLI::App& command, Arguments& arguments) {
 void add_transport(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
       "transport", "what it costs to carry one set of points to another: optimal transport");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TransportArguments>();
   TransportRequest& request = arguments->request;
   request.cost = "l2sq";
   request.device = "cpu";

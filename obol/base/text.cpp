@@ -93,6 +93,10 @@ std::string with_thousands(std::uint64_t number) {
   return text;
 }
 
+std::string counted(std::int64_t number) {
+  return with_thousands(static_cast<std::uint64_t>(std::max<std::int64_t>(0, number)));
+}
+
 namespace {
 
 // The nearest number of six significant digits on the side of `value` that `round` goes to.

@@ -29,6 +29,8 @@ std::string human_bytes(std::uint64_t bytes);
 
 // "60,000"
 std::string with_thousands(std::uint64_t number);
+// The same of a count, which is never below zero.
+std::string counted(std::int64_t number);
 
 // A bound in six significant digits, never rounded to less than it is: "844.309".
 std::string rounded_up(double value);

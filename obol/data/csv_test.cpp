@@ -19,7 +19,7 @@ using testing::refusal;
 using testing::says;
 using testing::usage_refusal;
 
-using Labels = std::vector<std::int32_t>;
+using CsvLabels = std::vector<std::int32_t>;
 using Values = std::vector<std::uint8_t>;
 
 Dataset read_text_as_csv(const std::string& text, const ReadOptions& options = {}) {
@@ -33,7 +33,7 @@ std::string csv_refusal(const std::string& text, const ReadOptions& options = {}
 TEST(Csv, TakesTheLabelFromTheColumnOfThatName) {
   for (const std::string header : {"a,label,b", "a,class,b", "a, Label ,b"}) {
     const Dataset data = read_text_as_csv(header + "\n1,2,3\n4,0,6\n");
-    EXPECT_EQ(data.labels, (Labels{2, 0})) << header;
+    EXPECT_EQ(data.labels, (CsvLabels{2, 0})) << header;
     EXPECT_EQ(bytes_of(data), (Values{1, 3, 4, 6})) << header;
     EXPECT_EQ(data.shape, (ImageShape{.channels = 1, .height = 1, .width = 2}));
     EXPECT_EQ(data.num_classes(), 3);
@@ -49,7 +49,7 @@ TEST(Csv, WithAHeaderThatNamesNoLabelIsUnlabelled) {
 
 TEST(Csv, WithoutAHeaderTakesTheFirstColumnWhereTheRestIsASquare) {
   const Dataset data = read_text_as_csv("7,1,2,3,4\n3,5,6,7,8\n");
-  EXPECT_EQ(data.labels, (Labels{7, 3}));
+  EXPECT_EQ(data.labels, (CsvLabels{7, 3}));
   EXPECT_EQ(data.shape, (ImageShape{.channels = 1, .height = 2, .width = 2}));
   EXPECT_EQ(bytes_of(data), (Values{1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_FALSE(read_text_as_csv("1,2,3,4\n").is_labelled());
@@ -58,10 +58,10 @@ TEST(Csv, WithoutAHeaderTakesTheFirstColumnWhereTheRestIsASquare) {
 
 TEST(Csv, TakesTheColumnThatIsAskedFor) {
   const std::string named = "digit,a,b\n9,1,2\n";
-  EXPECT_EQ(read_text_as_csv(named, {.label_column = "digit"}).labels, Labels{9});
-  EXPECT_EQ(read_text_as_csv(named, {.label_column = "Digit"}).labels, Labels{9});
-  EXPECT_EQ(read_text_as_csv(named, {.label_column = "2"}).labels, Labels{2});
-  EXPECT_EQ(read_text_as_csv("1,2,3\n", {.label_column = "1"}).labels, Labels{2});
+  EXPECT_EQ(read_text_as_csv(named, {.label_column = "digit"}).labels, CsvLabels{9});
+  EXPECT_EQ(read_text_as_csv(named, {.label_column = "Digit"}).labels, CsvLabels{9});
+  EXPECT_EQ(read_text_as_csv(named, {.label_column = "2"}).labels, CsvLabels{2});
+  EXPECT_EQ(read_text_as_csv("1,2,3\n", {.label_column = "1"}).labels, CsvLabels{2});
   EXPECT_FALSE(read_text_as_csv("7,1,2,3,4\n", {.label_column = "none"}).is_labelled());
   EXPECT_FALSE(read_text_as_csv("label,a\n7,1\n", {.label_column = "none"}).is_labelled());
 }
@@ -89,7 +89,7 @@ TEST(Csv, MakesBytesOfWholeNumbersHoweverWritten) {
 
 TEST(Csv, KnowsAHeaderWhoseColumnsAreNumbered) {
   const Dataset data = read_text_as_csv("label,0,1,2,3\n7,1,2,3,4\n");
-  EXPECT_EQ(data.labels, Labels{7});
+  EXPECT_EQ(data.labels, CsvLabels{7});
   EXPECT_EQ(bytes_of(data), (Values{1, 2, 3, 4}));
   EXPECT_TRUE(says(csv_refusal("1,oops,3,4\n5,6,7,8\n"), {"test.bin:1", "cell 1"}));
 }
@@ -129,7 +129,7 @@ TEST(Csv, ReadsAnyLineEndsAndEmptyLines) {
     EXPECT_EQ(bytes_of(data), expected);
     EXPECT_EQ(data.count(), 2);
   }
-  EXPECT_EQ(read_text_as_csv("a,label\r\n1,2\r\n").labels, Labels{2});
+  EXPECT_EQ(read_text_as_csv("a,label\r\n1,2\r\n").labels, CsvLabels{2});
 }
 
 TEST(Csv, ReadsGzip) {

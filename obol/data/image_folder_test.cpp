@@ -21,7 +21,7 @@ using testing::refusal;
 using testing::says;
 using testing::usage_refusal;
 
-using Labels = std::vector<std::int32_t>;
+using FolderLabels = std::vector<std::int32_t>;
 using Names = std::vector<std::string>;
 
 constexpr ImageShape kGrey{.channels = 1, .height = 2, .width = 2};
@@ -39,7 +39,7 @@ TEST(ImageFolder, HasAClassPerSubFolderInTheOrderOfNames) {
   put(folder.path(), "notes.txt", "not a picture");
   const Dataset data = read(folder.path().string());
   EXPECT_EQ(data.class_names, (Names{"ant", "zebra"}));
-  EXPECT_EQ(data.labels, (Labels{0, 0, 1}));
+  EXPECT_EQ(data.labels, (FolderLabels{0, 0, 1}));
   EXPECT_EQ(data.shape, kGrey);
   EXPECT_EQ(bytes_of(data),
             (std::vector<std::uint8_t>{10, 10, 10, 10, 20, 20, 20, 20, 30, 30, 30, 30}));
@@ -77,7 +77,7 @@ TEST(ImageFolder, KeepsAClassWithoutPictures) {
   put(folder.path(), "b/a.png", grey_png(10));
   std::filesystem::create_directory(folder.path() / "a");
   EXPECT_EQ(read(folder.path().string()).class_names, (Names{"a", "b"}));
-  EXPECT_EQ(read(folder.path().string()).labels, Labels{1});
+  EXPECT_EQ(read(folder.path().string()).labels, FolderLabels{1});
 }
 
 TEST(ImageFolder, PassesOverHiddenFilesAndFolders) {
@@ -214,8 +214,8 @@ TEST_F(CelebA, HasTheOfficialSplits) {
 TEST_F(CelebA, TakesAnAttributeAsTheLabel) {
   const Dataset data = read_it({.attribute = "Male"});
   EXPECT_EQ(data.class_names, (Names{"not Male", "Male"}));
-  EXPECT_EQ(data.labels, (Labels{1, 0}));
-  EXPECT_EQ(read_it({.attribute = "Smiling"}).labels, (Labels{0, 1}));
+  EXPECT_EQ(data.labels, (FolderLabels{1, 0}));
+  EXPECT_EQ(read_it({.attribute = "Smiling"}).labels, (FolderLabels{0, 1}));
   EXPECT_FALSE(read_it().is_labelled());
 }
 

@@ -91,8 +91,8 @@ std::vector<std::int32_t> read_labels(const Bytes& bytes, const ZipEntry& entry,
 }
 
 // Also where there are none at all, which would pass for unlabelled data.
-void check_label_count(const std::vector<std::int32_t>& labels, std::uint64_t num_images,
-                       const std::string& where) {
+void check_npz_labels(const std::vector<std::int32_t>& labels, std::uint64_t num_images,
+                      const std::string& where) {
   if (labels.size() != num_images)
     throw DataError(violation("the number of labels",
                               fmt::format("{}, the number of images", num_images), labels.size(),
@@ -138,7 +138,7 @@ class NpyStream final : public RecordStream {
   Labels labels() override {
     if (!labels_) return {};
     Labels result{.labels = read_labels(*bytes_, *labels_, options_.limits), .class_names = {}};
-    check_label_count(result.labels, static_cast<std::uint64_t>(count()), bytes_->name());
+    check_npz_labels(result.labels, static_cast<std::uint64_t>(count()), bytes_->name());
     result.class_names = numbered_classes(result.labels);
     return result;
   }
@@ -202,7 +202,7 @@ class NpzReader final : public Reader {
     Dataset only_labels;
     if (arrays.labels) only_labels.labels = read_labels(bytes_, *arrays.labels, options_.limits);
     only_labels.class_names = numbered_classes(only_labels.labels);
-    if (arrays.labels) check_label_count(only_labels.labels, header.shape[0], bytes_.name());
+    if (arrays.labels) check_npz_labels(only_labels.labels, header.shape[0], bytes_.name());
     const Layout layout = layout_of(header.shape, stream->name());
     claimed_bytes(header.shape, header.item_size, *stream, options_.limits);
     return {.format = fmt::format("NPZ ({})", header.type_name()),
@@ -268,7 +268,7 @@ Dataset read_npz(const Bytes& bytes, const ReadOptions& options) {
   Dataset data = read_images(*stream, options);
   if (arrays.labels) {
     data.labels = read_labels(bytes, *arrays.labels, options.limits);
-    check_label_count(data.labels, static_cast<std::uint64_t>(data.declared_size), bytes.name());
+    check_npz_labels(data.labels, static_cast<std::uint64_t>(data.declared_size), bytes.name());
     data.class_names = numbered_classes(data.labels);
   }
   return data;

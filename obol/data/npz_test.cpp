@@ -37,7 +37,7 @@ Dataset read_images(const std::string& images, const ReadOptions& options = {}) 
   return read_npz(in_memory(file), options);
 }
 
-std::string image_refusal(const std::string& images, const ReadOptions& options = {}) {
+std::string npz_refusal(const std::string& images, const ReadOptions& options = {}) {
   return refusal([&] { (void)read_images(images, options); });
 }
 
@@ -106,35 +106,35 @@ TEST(Npz, ReadsFortranOrder) {
 TEST(Npz, RefusesShapesThatAreNoImages) {
   for (const std::string shape : {"()", "(6,)", "(1, 2, 3, 1, 1)", "(1, 2, 3, 2)", "(0, 2, 3)",
                                   "(1, 0, 3)", "(4294967297, 1, 1)"})
-    EXPECT_TRUE(says(image_refusal(npy("|u1", shape, "123456")), {"images", "test.bin:images.npy"}))
+    EXPECT_TRUE(says(npz_refusal(npy("|u1", shape, "123456")), {"images", "test.bin:images.npy"}))
         << shape;
 }
 
 TEST(Npz, RefusesAClaimThatTheFileCannotHold) {
-  EXPECT_TRUE(says(image_refusal(npy("|u1", "(60000, 28, 28)", "123456")),
+  EXPECT_TRUE(says(npz_refusal(npy("|u1", "(60000, 28, 28)", "123456")),
                    {"60000 x 28 x 28", "test.bin:images.npy"}));
-  EXPECT_TRUE(says(image_refusal(npy("|u1", "(4294967296, 4294967296, 4294967296)", "123456")),
+  EXPECT_TRUE(says(npz_refusal(npy("|u1", "(4294967296, 4294967296, 4294967296)", "123456")),
                    {"test.bin:images.npy"}));
 }
 
 TEST(Npz, RefusesPixelsThatAreNoNumbersOrOutOfRange) {
   const auto message = [](const std::vector<float>& values) {
-    return image_refusal(npy("<f4", "(2, 1, 2)", raw(values)));
+    return npz_refusal(npy("<f4", "(2, 1, 2)", raw(values)));
   };
   EXPECT_TRUE(says(message({0, 0, kNan, 0}), {"pixel 0 of record 1", "finite", "images.npy"}));
   EXPECT_TRUE(says(message({0, kInfinity, 0, 0}), {"pixel 1 of record 0", "finite"}));
   EXPECT_TRUE(says(message({0, 0, 0, 256}), {"pixel 1 of record 1", "256"}));
   EXPECT_TRUE(says(message({0, 0, 0, -0.5}), {"pixel 1 of record 1", "-0.5"}));
   EXPECT_TRUE(says(message({200, 0.5, 0, 0}), {"pixel 1 of record 0", "0.5"}));
-  EXPECT_TRUE(says(image_refusal(npy("<f8", "(1, 1, 1)", raw<double>({1e300}))), {"finite"}));
-  EXPECT_TRUE(says(image_refusal(npy("|i1", "(1, 1, 1)", raw<std::int8_t>({-1}))), {"-1"}));
+  EXPECT_TRUE(says(npz_refusal(npy("<f8", "(1, 1, 1)", raw<double>({1e300}))), {"finite"}));
+  EXPECT_TRUE(says(npz_refusal(npy("|i1", "(1, 1, 1)", raw<std::int8_t>({-1}))), {"-1"}));
 }
 
 TEST(Npz, ScalesFromTheRange) {
   const ReadOptions options{.range = ValueRange{.low = -1, .high = 1}};
   EXPECT_EQ(floats_of(read_images(npy("<f4", "(1, 1, 3)", raw<float>({-1, 0, 1})), options)),
             (std::vector<float>{0, 0.5, 1}));
-  EXPECT_TRUE(says(image_refusal(npy("<f4", "(1, 1, 1)", raw<float>({1.5})), options),
+  EXPECT_TRUE(says(npz_refusal(npy("<f4", "(1, 1, 1)", raw<float>({1.5})), options),
                    {"between -1 and 1", "1.5"}));
   const ReadOptions ten_bits{.range = ValueRange{.low = 0, .high = 1023}};
   EXPECT_EQ(

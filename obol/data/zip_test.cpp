@@ -19,7 +19,7 @@ using testing::ZipPart;
 
 const std::string kContent = "forty-two bytes of content, content, more.";
 
-std::string text_of(Stream& stream) {
+std::string text_of_entry(Stream& stream) {
   std::string text;
   std::string chunk(11, '\0');
   while (const std::size_t count = stream.read(std::as_writable_bytes(std::span(chunk))))
@@ -32,7 +32,7 @@ std::vector<std::string> contents(const std::string& file, const ReadLimits& lim
   const MemoryBytes bytes = in_memory(file);
   std::vector<std::string> all;
   for (const ZipEntry& entry : read_zip_directory(bytes))
-    all.push_back(text_of(*open_zip_entry(bytes, entry, limits)));
+    all.push_back(text_of_entry(*open_zip_entry(bytes, entry, limits)));
   return all;
 }
 

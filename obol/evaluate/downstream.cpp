@@ -21,7 +21,7 @@ constexpr std::int64_t kSmallestBatch = 50;
 constexpr std::int64_t kStepsInAnEpoch = 100;
 // A batch is passed in parts: the tensors of a part stay in memory that malloc reuses, those of a
 // whole batch are handed back to the system and faulted in anew each time.
-constexpr std::int64_t kPart = 50;
+constexpr std::int64_t kPartOfBatch = 50;
 constexpr double kLearningRate = 1e-3;
 constexpr std::int64_t kHeldOut = 10;     // one in so many
 constexpr std::int64_t kIterations = 10;  // of L-BFGS: what counts as an epoch
@@ -112,7 +112,7 @@ class Trainer {
     const auto size = std::clamp(count / kStepsInAnEpoch, kSmallestBatch, kBatch);
     for (const Tensor& batch : order.split(size)) {
       adam_->zero_grad();
-      for (const Tensor& part : batch.split(batch.is_cpu() ? kPart : kBatch))
+      for (const Tensor& part : batch.split(batch.is_cpu() ? kPartOfBatch : kBatch))
         add_loss(rows_of(data_, part), batch.size(0));
       adam_->step();
     }

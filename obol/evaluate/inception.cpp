@@ -18,7 +18,7 @@ using torch::Tensor;
 
 constexpr std::int64_t kSide = 299;
 constexpr std::int64_t kWidth = 2048;
-constexpr std::int64_t kBatch = 50;
+constexpr std::int64_t kInceptionBatch = 50;
 
 Tensor as_it_expects(const Tensor& images) {
   namespace functional = torch::nn::functional;
@@ -82,7 +82,7 @@ Moments Inception::moments(const Tensor& images,
     if (!features.empty()) sum.add(torch::cat(features));
     features.clear();
   };
-  for (const Tensor& part : images.split(kBatch)) {
+  for (const Tensor& part : images.split(kInceptionBatch)) {
     features.push_back((*this)(part));
     if (features.size() == kParts) add();
     if (report) report(part.size(0));

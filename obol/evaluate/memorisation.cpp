@@ -16,7 +16,7 @@ namespace {
 using torch::Tensor;
 
 constexpr std::int64_t kGroups = 20;
-constexpr std::int64_t kPart = 500;
+constexpr std::int64_t kPartOfPoints = 500;
 
 Tensor some_rows(const Tensor& images, std::int64_t count, std::uint64_t seed) {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
@@ -32,7 +32,7 @@ struct Nearest {
 Nearest nearest(const Tensor& points, const Tensor& references) {
   std::vector<Tensor> distances;
   std::vector<Tensor> indices;
-  for (const Tensor& part : points.split(kPart)) {
+  for (const Tensor& part : points.split(kPartOfPoints)) {
     const Tensor squared = transport::cost_matrix(part, references, {});
     std::vector<Tensor> groups;
     for (const Tensor& group : squared.tensor_split(kGroups, 1)) groups.push_back(group.amin(1));

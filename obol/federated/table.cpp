@@ -29,6 +29,8 @@ Clock::time_point after(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+}  // namespace
+
 // What a client may send: some at once, a little all the time, and one for each question.
 class Allowance {
  public:
@@ -48,8 +50,6 @@ class Allowance {
   double tokens_ = kMost;
   Clock::time_point last_ = Clock::now();
 };
-
-}  // namespace
 
 class Table::Service final : public wire::Federation::CallbackService {
  public:

@@ -20,13 +20,13 @@ using data::testing::refusal;
 using data::testing::says;
 using data::testing::zip;
 
-constexpr data::ImageShape kShape{.channels = 1, .height = 1, .width = 2};
+constexpr data::ImageShape kImages{.channels = 1, .height = 1, .width = 2};
 
 Privatized sample(bool is_labelled) {
   PrivatizeOptions options{
       .mechanism = Mechanism::kGaussian, .epsilon = 3, .delta = 1e-5, .radius = 2};
   if (is_labelled) options.label_epsilon = 1;
-  Privatized data{.how = plan(options, kShape, {"cat", "dog", "eel"}),
+  Privatized data{.how = plan(options, kImages, {"cat", "dog", "eel"}),
                   .records = {1.5F, -2, 0, 7, 1e30F, -0.5F},
                   .labels = {}};
   data.how.randomness = "not private: fixed seed 7";
@@ -81,7 +81,7 @@ TEST(Privatized, IsReadBackTheSame) {
     EXPECT_EQ(after.how.radius, 2);
     EXPECT_EQ(after.how.sensitivity, before.how.sensitivity);
     EXPECT_EQ(after.how.delta, 1e-5);
-    EXPECT_EQ(after.how.shape, kShape);
+    EXPECT_EQ(after.how.shape, kImages);
     EXPECT_EQ(after.how.class_names, before.how.class_names);
     EXPECT_EQ(after.how.events.size(), is_labelled ? 2U : 1U);
     EXPECT_TRUE(same_mechanism(after.how.events[0].event, before.how.events[0].event));

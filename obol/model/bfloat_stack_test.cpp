@@ -16,20 +16,20 @@ Tensor few(const std::vector<std::int64_t>& sizes) {
   return (torch::rand(sizes) * 3).floor() - 1;  // -1, 0 and 1
 }
 
-struct Case {
+struct StackCase {
   std::int64_t inputs;
   std::vector<std::int64_t> channels;  // of each layer's result
   std::int64_t first_kernel;
   bool doubles_last;
 };
 // Channels that fill a register's lanes and such that do not, one hidden layer and two.
-const std::vector<Case> kCases = {{5, {32, 8, 1}, 7, false},
-                                  {3, {9, 16, 3}, 4, true},
-                                  {2, {6, 64, 2}, 1, false},
-                                  {4, {128, 1}, 3, false},
-                                  {3, {2, 5, 7, 1}, 2, true}};
+const std::vector<StackCase> kStackCases = {{5, {32, 8, 1}, 7, false},
+                                            {3, {9, 16, 3}, 4, true},
+                                            {2, {6, 64, 2}, 1, false},
+                                            {4, {128, 1}, 3, false},
+                                            {3, {2, 5, 7, 1}, 2, true}};
 
-std::vector<BfloatLayer> layers_of(const Case& example) {
+std::vector<BfloatLayer> layers_of(const StackCase& example) {
   std::vector<BfloatLayer> layers;
   std::int64_t in = example.inputs;
   for (std::size_t k = 0; k < example.channels.size(); ++k) {
@@ -59,7 +59,7 @@ Tensor by_torch(const std::vector<BfloatLayer>& layers, const Tensor& x) {
 TEST(BfloatStack, HasTheValuesOfTorchWhereBothAreExact) {
   if (!has_bfloat_products()) GTEST_SKIP() << "needs a processor with products of bfloat16";
   torch::manual_seed(0);
-  for (const Case& example : kCases) {
+  for (const StackCase& example : kStackCases) {
     const std::vector<BfloatLayer> layers = layers_of(example);
     const BfloatStack stack(layers);
     for (const std::int64_t images : {0, 1, 6, 20}) {

@@ -11,8 +11,8 @@ namespace {
 using torch::Tensor;
 
 constexpr std::int64_t kSide = 32;
-constexpr std::int64_t kFirstSide = 4;
-constexpr int kBlocks = 4;
+constexpr std::int64_t kBigGanSide = 4;
+constexpr int kBigGanBlocks = 4;
 
 std::string spectral_weight(const std::string& name) {
   return fmt::format(
@@ -104,11 +104,11 @@ BigGan::BigGan(const GeneratorOptions& options, const data::ImageShape& shape,
   const std::int64_t embedding = is_conditional() ? options.embedding : 0;
   if (is_conditional())
     embedding_ = register_module("label_embedding", torch::nn::Embedding(num_classes, embedding));
-  const std::int64_t start = depth() * kFirstSide * kFirstSide;
+  const std::int64_t start = depth() * kBigGanSide * kBigGanSide;
   first_ = register_module("first", Spectral(SpectralOptions{.in = latent(), .out = start}));
-  for (int k = 1; k <= kBlocks; ++k) {
+  for (int k = 1; k <= kBigGanBlocks; ++k) {
     const auto size =
-        k < kBlocks ? ResidualBlockImpl::Size::kDouble : ResidualBlockImpl::Size::kSame;
+        k < kBigGanBlocks ? ResidualBlockImpl::Size::kDouble : ResidualBlockImpl::Size::kSame;
     const ResidualBlock block(depth(), embedding, size, slope());
     blocks_.push_back(block);
     register_module(fmt::format("block{}", k), block);
@@ -120,7 +120,7 @@ BigGan::BigGan(const GeneratorOptions& options, const data::ImageShape& shape,
 
 Tensor BigGan::forward(const Tensor& z, const Tensor& labels) {
   const Tensor embedded = is_conditional() ? computed(embedding_->forward(labels)) : Tensor();
-  Tensor x = first_->forward(computed(z)).view({-1, depth(), kFirstSide, kFirstSide});
+  Tensor x = first_->forward(computed(z)).view({-1, depth(), kBigGanSide, kBigGanSide});
   if (x.is_cuda()) x = channels_last(x);
   for (ResidualBlock& block : blocks_) x = block->forward(x, embedded);
   return output(last_->forward(at::leaky_relu(norm_->forward(x), slope())));
@@ -130,7 +130,7 @@ std::string BigGan::script() const {
   std::string text =
       is_conditional() ? "embedded = torch.embedding(self.label_embedding.weight, labels)\n" : "";
   text += fmt::format("x = torch.linear(z, {}, self.first.bias).view([-1, {}, {}, {}])\n",
-                      spectral_weight("self.first"), depth(), kFirstSide, kFirstSide);
+                      spectral_weight("self.first"), depth(), kBigGanSide, kBigGanSide);
   for (std::size_t k = 0; k < blocks_.size(); ++k)
     text += blocks_[k]->script(fmt::format("self.block{}", k + 1));
   return text + fmt::format("y = torch.leaky_relu({}, {:.17f})\nreturn torch.{}({})\n",

@@ -19,7 +19,7 @@ constexpr std::int64_t kFew = 4;
 
 // A transposed convolution is the gradient of a convolution with respect to its input, which oneDNN
 // computes several times faster than torch's own transposed operator. So is each of its gradients.
-class OnCpu : public torch::autograd::Function<OnCpu> {
+class ConvTransposeOnCpu : public torch::autograd::Function<ConvTransposeOnCpu> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         std::int64_t stride, std::int64_t padding) {
@@ -81,8 +81,8 @@ Tensor conv_transpose(const Tensor& x, const Tensor& given_weight, const Tensor&
   const bool is_ours = x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0;
   if (!is_product && !is_ours)
     return at::conv_transpose2d(x.is_cuda() ? channels_last(x) : x, weight, bias, stride, padding);
-  const Tensor result =
-      is_product ? of_single_pixels(x, weight) : OnCpu::apply(x, weight, stride, padding);
+  const Tensor result = is_product ? of_single_pixels(x, weight)
+                                   : ConvTransposeOnCpu::apply(x, weight, stride, padding);
   return bias.defined() ? result + bias.view({-1, 1, 1}) : result;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using torch::Tensor;
 
-struct Case {
+struct ConvCase {
   ConvTransposeOptions options;
   std::int64_t images;
   std::int64_t height;
@@ -18,7 +18,7 @@ struct Case {
 };
 // The generators' own layers, and what lies around them: no image, one, more taps than a stride
 // and fewer, padding that takes whole pixels away, more than a chunk, few channels at stride 1.
-const std::vector<Case> kCases = {
+const std::vector<ConvCase> kConvCases = {
     {{.in = 16, .out = 24, .kernel = 7}, 3, 1, 1},
     {{.in = 12, .out = 8, .kernel = 4, .stride = 2, .padding = 1}, 5, 7, 7},
     {{.in = 6, .out = 5, .kernel = 4, .stride = 2, .padding = 1, .with_bias = false}, 2, 3, 9},
@@ -48,7 +48,7 @@ std::vector<Tensor> results_of(const Layer& layer, const std::vector<Tensor>& in
   return results;
 }
 
-void expect_like_torch(const Case& example, at::ScalarType type, double tolerance) {
+void expect_like_torch(const ConvCase& example, at::ScalarType type, double tolerance) {
   const auto& options = example.options;
   torch::manual_seed(0);
   ConvTranspose layer(options);
@@ -76,15 +76,15 @@ void expect_like_torch(const Case& example, at::ScalarType type, double toleranc
 }
 
 TEST(ConvTranspose, HasTheValuesAndGradientsOfTorchInDouble) {
-  for (const Case& example : kCases) expect_like_torch(example, at::kDouble, 1e-10);
+  for (const ConvCase& example : kConvCases) expect_like_torch(example, at::kDouble, 1e-10);
 }
 
 TEST(ConvTranspose, HasTheValuesAndGradientsOfTorchInFloat) {
-  for (const Case& example : kCases) expect_like_torch(example, at::kFloat, 1e-4);
+  for (const ConvCase& example : kConvCases) expect_like_torch(example, at::kFloat, 1e-4);
 }
 
 // Computed in `type` on a GPU, from a float weight, against torch in double on a processor.
-void expect_like_double(const Case& example, at::ScalarType type, double tolerance) {
+void expect_like_double(const ConvCase& example, at::ScalarType type, double tolerance) {
   const auto& options = example.options;
   torch::manual_seed(0);
   ConvTranspose layer(options);
@@ -126,10 +126,10 @@ TEST(ConvTranspose, OnAGpuHasTheValuesAndGradientsOfDoubles) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const bool was_allowed = at::globalContext().allowTF32CuDNN();
   at::globalContext().setAllowTF32CuDNN(false);
-  for (std::size_t k = 0; k < kCases.size(); ++k) {
+  for (std::size_t k = 0; k < kConvCases.size(); ++k) {
     SCOPED_TRACE(k);
-    expect_like_double(kCases[k], at::kFloat, 1e-4);
-    expect_like_double(kCases[k], at::kBFloat16, 1e-2);
+    expect_like_double(kConvCases[k], at::kFloat, 1e-4);
+    expect_like_double(kConvCases[k], at::kBFloat16, 1e-2);
   }
   at::globalContext().setAllowTF32CuDNN(was_allowed);
 }

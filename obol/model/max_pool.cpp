@@ -31,7 +31,7 @@ void for_pixels(at::IntArrayRef sizes, const Body& body) {
   });
 }
 
-class OnCpu : public torch::autograd::Function<OnCpu> {
+class MaxPoolOnCpu : public torch::autograd::Function<MaxPoolOnCpu> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& input) {
     const Tensor x = channels_last(input);
@@ -82,7 +82,7 @@ class OnCpu : public torch::autograd::Function<OnCpu> {
 }  // namespace
 
 Tensor max_pool_relu(const Tensor& x) {
-  if (x.is_cpu() && x.numel() > 0) return OnCpu::apply(x);
+  if (x.is_cpu() && x.numel() > 0) return MaxPoolOnCpu::apply(x);
   return at::relu(at::max_pool2d(x, 2));
 }
 

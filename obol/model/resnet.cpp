@@ -10,9 +10,9 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kFirstSide = 4;
+constexpr std::int64_t kResNetSide = 4;
 constexpr std::int64_t kCutSide = 7;
-constexpr int kBlocks = 3;
+constexpr int kResNetBlocks = 3;
 constexpr double kLeast = 1e-8;
 
 Tensor pixel_normalised(const Tensor& x) {
@@ -76,8 +76,8 @@ Resnet::Resnet(const GeneratorOptions& options, const data::ImageShape& shape,
     inputs += options.embedding;
   }
   first_ = register_module(
-      "first", Spectral(SpectralOptions{.in = inputs, .out = depth() * kFirstSide * kFirstSide}));
-  for (int k = 1; k <= kBlocks; ++k) {
+      "first", Spectral(SpectralOptions{.in = inputs, .out = depth() * kResNetSide * kResNetSide}));
+  for (int k = 1; k <= kResNetBlocks; ++k) {
     const UpBlock block(depth(), slope());
     blocks_.push_back(block);
     register_module(fmt::format("block{}", k), block);
@@ -88,7 +88,7 @@ Resnet::Resnet(const GeneratorOptions& options, const data::ImageShape& shape,
 
 Tensor Resnet::forward(const Tensor& z, const Tensor& labels) {
   Tensor x = is_conditional() ? torch::cat({z, embedding_->forward(labels)}, 1) : z;
-  x = channels_last(first_->forward(computed(x)).view({-1, depth(), kFirstSide, kFirstSide}));
+  x = channels_last(first_->forward(computed(x)).view({-1, depth(), kResNetSide, kResNetSide}));
   for (std::size_t k = 0; k < blocks_.size(); ++k) {
     x = blocks_[k]->forward(x);
     if (k == 0 && is_cut()) x = channels_last(x.narrow(2, 0, kCutSide).narrow(3, 0, kCutSide));
@@ -102,7 +102,7 @@ std::string Resnet::script() const {
           ? "x = torch.cat([z, torch.embedding(self.label_embedding.weight, labels)], 1)\n"
           : "x = z\n";
   text += fmt::format("x = torch.linear(x, {}, self.first.bias).view([-1, {}, {}, {}])\n",
-                      weight_script("self.first"), depth(), kFirstSide, kFirstSide);
+                      weight_script("self.first"), depth(), kResNetSide, kResNetSide);
   for (std::size_t k = 0; k < blocks_.size(); ++k) {
     text += blocks_[k]->script(fmt::format("self.block{}", k + 1));
     if (k == 0 && is_cut())

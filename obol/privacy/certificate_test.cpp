@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const Event kStep = SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 1, .count = 500};
+const Event kSteps = SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 1, .count = 500};
 
 class Certified : public ::testing::Test {
  protected:
@@ -22,7 +22,7 @@ class Certified : public ::testing::Test {
     header.randomness = "secure (OpenSSL)";
     Ledger ledger = Ledger::create(run / kLedgerName, header);
     ledger.reserve("class histogram", Gaussian{.noise_multiplier = 50, .count = 1});
-    Reservation steps = ledger.reserve("training", kStep);
+    Reservation steps = ledger.reserve("training", kSteps);
     steps.take(321);
     steps.settle();
   }
@@ -52,7 +52,7 @@ TEST_F(Certified, SaysWhatWasSpentAndVerifies) {
   write_certificate(run, {.delta = Delta{1e-5}});
   const Certificate certificate = verify_certificate(run);
   EXPECT_EQ(certificate.guarantee.epsilon,
-            account({Gaussian{50, 1}, with_count(kStep, 321)}, Delta{1e-5}).epsilon);
+            account({Gaussian{50, 1}, with_count(kSteps, 321)}, Delta{1e-5}).epsilon);
   EXPECT_TRUE(certificate.is_private());
   const std::string text = read_text(run / kCertificateTextName, 1 << 20);
   for (const char* part : {"60,000", "hmac-sha256:0123", "class histogram", "| 321 |",
@@ -94,7 +94,7 @@ TEST_F(Certified, AChangedTextOrLedgerIsFound) {
   EXPECT_NE(failure().find("certificate.md"), std::string::npos);
 
   write_certificate(run, {.delta = Delta{1e-5}});
-  Ledger::open(run / kLedgerName).reserve("more", kStep);
+  Ledger::open(run / kLedgerName).reserve("more", kSteps);
   EXPECT_NE(failure(), "") << "the ledger went on after the certificate";
 
   write_certificate(run, {.delta = Delta{1e-5}});
@@ -137,7 +137,7 @@ TEST_F(Certified, ShowsThePublishedCountBesideTheGuaranteeAndSaysThatItIsNone) {
 
 TEST(Certificate, OfAFixedSeedSaysThatItDoesNotHold) {
   const TemporaryFolder folder;
-  Ledger::create(folder.path() / kLedgerName, some_header()).reserve("training", kStep);
+  Ledger::create(folder.path() / kLedgerName, some_header()).reserve("training", kSteps);
   write_certificate(folder.path(), {.delta = Delta{1e-5}});
   EXPECT_FALSE(verify_certificate(folder.path()).is_private());
   const std::string json = read_text(folder.path() / kCertificateName, 1 << 20);

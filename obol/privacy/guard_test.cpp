@@ -8,7 +8,7 @@
 namespace obol::privacy {
 namespace {
 
-const Event kStep = SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 1, .count = 1};
+const Event kOneStep = SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 1, .count = 1};
 const Budget kBudget{Epsilon{1}, Delta{1e-5}};
 
 class Guarded : public ::testing::Test {
@@ -22,27 +22,27 @@ class Guarded : public ::testing::Test {
 
 TEST_F(Guarded, EveryStepIsWithinTheBudgetAndTheFirstThatIsNotDoesNotHappen) {
   BudgetGuard guard(ledger, kBudget, {.block = 7});
-  const std::int64_t affordable = guard.affordable(kStep);
+  const std::int64_t affordable = guard.affordable(kOneStep);
   ASSERT_GT(affordable, 10);
   for (std::int64_t step = 0; step < affordable; ++step) {
-    guard.pay("training", kStep);
-    ASSERT_GE(times(read_ledger(path).spent(), kStep), step + 1) << "on disk before it is used";
+    guard.pay("training", kOneStep);
+    ASSERT_GE(times(read_ledger(path).spent(), kOneStep), step + 1) << "on disk before it is used";
   }
   EXPECT_LE(spent(), 1);
-  EXPECT_THROW(guard.pay("training", kStep), BudgetExceeded);
-  EXPECT_EQ(times(ledger.spent(), kStep), affordable) << "the refused step is not in the ledger";
-  EXPECT_GT(account({with_count(kStep, affordable + 1)}, kBudget.delta).epsilon, 1)
+  EXPECT_THROW(guard.pay("training", kOneStep), BudgetExceeded);
+  EXPECT_EQ(times(ledger.spent(), kOneStep), affordable) << "the refused step is not in the ledger";
+  EXPECT_GT(account({with_count(kOneStep, affordable + 1)}, kBudget.delta).epsilon, 1)
       << "and not one step early";
 }
 
 TEST_F(Guarded, WhatElseWasSpentLeavesLess) {
   BudgetGuard guard(ledger, kBudget);
-  const std::int64_t before = guard.affordable(kStep);
+  const std::int64_t before = guard.affordable(kOneStep);
   guard.pay("class histogram", Gaussian{.noise_multiplier = 5, .count = 1});
-  EXPECT_LT(guard.affordable(kStep), before);
+  EXPECT_LT(guard.affordable(kOneStep), before);
   EXPECT_THROW(
       {
-        while (true) guard.pay("training", kStep);
+        while (true) guard.pay("training", kOneStep);
       },
       BudgetExceeded);
   EXPECT_LE(spent(), 1);
@@ -58,27 +58,27 @@ TEST_F(Guarded, AnEventThatAloneIsTooMuchIsRefusedAndNotWritten) {
 TEST_F(Guarded, SettlingGivesBackWhatWasReservedAheadAndACrashDoesNot) {
   {
     BudgetGuard guard(ledger, kBudget, {.block = 50});
-    for (int i = 0; i < 60; ++i) guard.pay("training", kStep);
+    for (int i = 0; i < 60; ++i) guard.pay("training", kOneStep);
     guard.settle();
   }
-  EXPECT_EQ(times(read_ledger(path).spent(), kStep), 60);
+  EXPECT_EQ(times(read_ledger(path).spent(), kOneStep), 60);
   {
     BudgetGuard guard(ledger, kBudget, {.block = 50});
-    guard.pay("training", kStep);
+    guard.pay("training", kOneStep);
   }
-  EXPECT_EQ(times(read_ledger(path).spent(), kStep), 110);
+  EXPECT_EQ(times(read_ledger(path).spent(), kOneStep), 110);
 }
 
 TEST_F(Guarded, ResumesWithWhatIsLeft) {
   std::int64_t paid = 0;
   {
     BudgetGuard guard(ledger, kBudget, {.block = 1});
-    for (; paid < 5; ++paid) guard.pay("training", kStep);
+    for (; paid < 5; ++paid) guard.pay("training", kOneStep);
   }
   BudgetGuard guard(ledger, kBudget, {.block = 1});
-  const std::int64_t left = guard.affordable(kStep);
+  const std::int64_t left = guard.affordable(kOneStep);
   Ledger fresh = Ledger::create(folder.path() / "fresh.jsonl", some_header());
-  EXPECT_EQ(left, BudgetGuard(fresh, kBudget).affordable(kStep) - paid);
+  EXPECT_EQ(left, BudgetGuard(fresh, kBudget).affordable(kOneStep) - paid);
 }
 
 TEST_F(Guarded, RefusesABlockOfNothing) {

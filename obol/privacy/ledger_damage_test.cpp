@@ -11,7 +11,8 @@
 namespace obol::privacy {
 namespace {
 
-const Event kStep = SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 0.8, .count = 10};
+const Event kTenSteps =
+    SampledGaussian{.sampling_rate = 0.01, .noise_multiplier = 0.8, .count = 10};
 
 // Lines: 0 open, 1 and 2 reserve, 3 settles 1, 4 recovered, 5 reserve, 6 settles 5.
 std::string make_ledger() {
@@ -19,7 +20,7 @@ std::string make_ledger() {
   const Path path = folder.path() / "ledger.jsonl";
   {
     Ledger ledger = Ledger::create(path, some_header());
-    Reservation paid = ledger.reserve("training", kStep);
+    Reservation paid = ledger.reserve("training", kTenSteps);
     ledger.reserve("class histogram", Gaussian{.noise_multiplier = 20, .count = 1});
     paid.take(4);
     paid.settle();
@@ -27,7 +28,7 @@ std::string make_ledger() {
   write_file(path, read_text(path, kMaxLedgerBytes) + "{\"ki");
   {
     Ledger ledger = Ledger::open(path);
-    Reservation paid = ledger.reserve("training", with_count(kStep, 30));
+    Reservation paid = ledger.reserve("training", with_count(kTenSteps, 30));
     paid.take(29);
     paid.settle();
   }
@@ -39,7 +40,7 @@ const std::string& some_ledger() {
   return kLedger;
 }
 
-std::string refusal(std::string_view text) {
+std::string damage_refusal(std::string_view text) {
   try {
     read_ledger_text(text, "x.jsonl");
   } catch (const DataError& error) {
@@ -54,12 +55,12 @@ std::string refusal_of_change(std::size_t line, const std::string& from, const s
   const std::size_t at = lines.at(line).find(from);
   if (at == std::string::npos) return "the line has no " + from;
   lines[line].replace(at, from.size(), to);
-  return refusal(chained(lines));
+  return damage_refusal(chained(lines));
 }
 
 TEST(LedgerDamage, NoneInTheLedgerThatIsDamagedHere) {
-  EXPECT_EQ(refusal(some_ledger()), "accepted");
-  EXPECT_EQ(refusal(chained(lines_of(some_ledger()))), "accepted");
+  EXPECT_EQ(damage_refusal(some_ledger()), "accepted");
+  EXPECT_EQ(damage_refusal(chained(lines_of(some_ledger()))), "accepted");
   EXPECT_EQ(lines_of(some_ledger()).size(), 7U);
 }
 
@@ -69,7 +70,7 @@ TEST(LedgerDamage, FlippedBitIsFoundWhereverItIs) {
   for (std::size_t at = 0; at + 1 < whole.size(); ++at) {
     std::string text = whole;
     text[at] = static_cast<char>(text[at] ^ 1);
-    const std::string message = refusal(text);
+    const std::string message = damage_refusal(text);
     EXPECT_NE(message, "accepted") << at;
     const bool names_it = message.find("(x.jsonl:7)") != std::string::npos;
     EXPECT_TRUE(at < last_line || names_it) << message;
@@ -81,7 +82,7 @@ TEST(LedgerDamage, NamesTheFileTheLineAndWhatMustHold) {
   lines[2].replace(lines[2].find("20"), 2, "21");
   std::string text;
   for (const std::string& line : lines) text += line;
-  EXPECT_EQ(refusal(text),
+  EXPECT_EQ(damage_refusal(text),
             "the hash must be that of the hash before and of this line, but is another "
             "(x.jsonl:3)");
 }
@@ -96,19 +97,19 @@ TEST(LedgerDamage, LinesReorderedRemovedRepeatedOrInsertedAreFound) {
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
     std::vector<std::string> changed = lines;
     std::swap(changed[i], changed[i + 1]);
-    EXPECT_NE(refusal(joined(changed)), "accepted");
-    EXPECT_NE(refusal(chained(changed)), "accepted");
+    EXPECT_NE(damage_refusal(joined(changed)), "accepted");
+    EXPECT_NE(damage_refusal(chained(changed)), "accepted");
     changed = lines;
     changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(i));
-    EXPECT_NE(refusal(joined(changed)), "accepted");
-    EXPECT_NE(refusal(chained(changed)), "accepted");
+    EXPECT_NE(damage_refusal(joined(changed)), "accepted");
+    EXPECT_NE(damage_refusal(chained(changed)), "accepted");
     changed = lines;
     changed.insert(changed.begin() + static_cast<std::ptrdiff_t>(i), lines[i]);
-    EXPECT_NE(refusal(joined(changed)), "accepted");
-    EXPECT_NE(refusal(chained(changed)), "accepted");
+    EXPECT_NE(damage_refusal(joined(changed)), "accepted");
+    EXPECT_NE(damage_refusal(chained(changed)), "accepted");
     changed = lines;
     changed.insert(changed.begin() + static_cast<std::ptrdiff_t>(i), "\n");
-    EXPECT_NE(refusal(joined(changed)), "accepted");
+    EXPECT_NE(damage_refusal(joined(changed)), "accepted");
   }
 }
 
@@ -213,25 +214,25 @@ TEST(LedgerDamage, FileThatIsTooLargeIsNotRead) {
 TEST(LedgerDamage, OpenedByAWholeLineOrRefused) {
   const std::string first = lines_of(some_ledger())[0];
   for (std::size_t size = 0; size < first.size(); ++size)
-    EXPECT_NE(refusal(first.substr(0, size)), "accepted");
-  EXPECT_NE(refusal(std::string(100, '\0')), "accepted");
-  EXPECT_EQ(refusal(first), "accepted");
+    EXPECT_NE(damage_refusal(first.substr(0, size)), "accepted");
+  EXPECT_NE(damage_refusal(std::string(100, '\0')), "accepted");
+  EXPECT_EQ(damage_refusal(first), "accepted");
 }
 
 TEST(LedgerDamage, CompleteLastLineWithABadHashIsNotTorn) {
   std::string text = some_ledger();
   text[text.size() - 5] = text[text.size() - 5] == '0' ? '1' : '0';
-  EXPECT_NE(refusal(text), "accepted");
-  EXPECT_NE(refusal(some_ledger() + "{\"kind\":\n"), "accepted");
-  EXPECT_NE(refusal(some_ledger() + "\n"), "accepted");
+  EXPECT_NE(damage_refusal(text), "accepted");
+  EXPECT_NE(damage_refusal(some_ledger() + "{\"kind\":\n"), "accepted");
+  EXPECT_NE(damage_refusal(some_ledger() + "\n"), "accepted");
 }
 
 TEST(LedgerDamage, TailOfMoreThanOneLineIsNotTorn) {
   const std::vector<std::string> lines = lines_of(some_ledger());
   const std::string two = lines[1].substr(0, lines[1].size() - 1) + lines[2].substr(0, 100);
-  EXPECT_NE(refusal(lines[0] + two), "accepted");
-  EXPECT_NE(refusal(lines[0] + std::string(kMaxLineBytes + 1, 'x')), "accepted");
-  EXPECT_EQ(refusal(lines[0] + std::string(kMaxLineBytes + 1, '\0')), "accepted");
+  EXPECT_NE(damage_refusal(lines[0] + two), "accepted");
+  EXPECT_NE(damage_refusal(lines[0] + std::string(kMaxLineBytes + 1, 'x')), "accepted");
+  EXPECT_EQ(damage_refusal(lines[0] + std::string(kMaxLineBytes + 1, '\0')), "accepted");
 }
 
 // Wherever the end is cut off, what is left whole counts in full.

@@ -16,8 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kFormat = "obol-ledger";
-constexpr std::int64_t kVersion = 1;
+constexpr std::string_view kLedgerFormat = "obol-ledger";
+constexpr std::int64_t kLedgerVersion = 1;
 constexpr std::string_view kHashKey = R"(,"hash":")";
 constexpr std::string_view kClosing = "\"}";
 constexpr std::size_t kHashDigits = 64;
@@ -103,7 +103,7 @@ std::string text_of_content(const OpenLine& line) {
   return fmt::format(
       R"("format":"{}","version":{},"neighbours":"{}","records":{},"fingerprint":{},)"
       R"("randomness":{},"software":{},"commit":{})",
-      kFormat, kVersion, name_of(line.header.neighbours), line.header.records,
+      kLedgerFormat, kLedgerVersion, name_of(line.header.neighbours), line.header.records,
       json_of(line.header.fingerprint), json_of(line.header.randomness), json_of(line.version),
       json_of(line.commit));
 }
@@ -129,9 +129,10 @@ std::string_view kind_of(const LedgerLine& line) {
 OpenLine parse_open(StrictObject& object) {
   const std::string format = object.text("format");
   const std::int64_t version = object.integer("version");
-  if (format != kFormat) throw InvalidArgument(violation("format", kFormat, json_of(format)));
-  if (version != kVersion)
-    throw InvalidArgument(violation("version", std::to_string(kVersion), version));
+  if (format != kLedgerFormat)
+    throw InvalidArgument(violation("format", kLedgerFormat, json_of(format)));
+  if (version != kLedgerVersion)
+    throw InvalidArgument(violation("version", std::to_string(kLedgerVersion), version));
   OpenLine line{.header = {.neighbours = neighbours_from(object.text("neighbours")),
                            .records = object.integer("records"),
                            .fingerprint = object.text("fingerprint"),

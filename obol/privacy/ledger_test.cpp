@@ -30,7 +30,7 @@ std::string error_of(const Action& action) {
   return "no error";
 }
 
-class LedgerTest : public testing::Test {
+class LedgerTest : public ::testing::Test {
  protected:
   [[nodiscard]] const Path& path() const { return path_; }
   [[nodiscard]] std::string text() const { return read_text(path_, kMaxLedgerBytes); }

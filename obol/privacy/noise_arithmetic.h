@@ -1,7 +1,7 @@
 // How random words become draws, and draws whole steps of a grid, in double precision: the part of
 // the noise that processors and GPUs share.
 //
-//   GaussianPair pair = gaussian_pair(words[0], words[1]);
+//   NormalPair pair = gaussian_pair(words[0], words[1]);
 //   double steps = whole(pair.first * steps_per_unit);   // unless gaussian_near_middle says: doubt
 //
 // The same bits come out everywhere, if the compiler fuses no product with a sum
@@ -33,7 +33,7 @@ struct WideWord {
   std::uint64_t low;
 };
 
-struct GaussianPair {
+struct NormalPair {
   double first;
   double second;
 };
@@ -148,7 +148,7 @@ OBOL_INLINE Turn turn_of(std::uint64_t word) {
 
 }  // namespace arithmetic
 
-OBOL_INLINE GaussianPair gaussian_pair(std::uint64_t radius_word, std::uint64_t angle_word) {
+OBOL_INLINE NormalPair gaussian_pair(std::uint64_t radius_word, std::uint64_t angle_word) {
   const double radius = std::sqrt(-2 * arithmetic::log_of(radius_word, 64, 0x1p-64));
   const arithmetic::Turn turn = arithmetic::turn_of(angle_word);
   return {radius * turn.cosine, radius * turn.sine};

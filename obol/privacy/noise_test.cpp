@@ -16,7 +16,7 @@
 namespace obol::privacy {
 namespace {
 
-constexpr std::uint64_t kAllOnes = ~std::uint64_t{0};
+constexpr std::uint64_t kAllOnesWord = ~std::uint64_t{0};
 constexpr std::uint64_t kMiddle = std::uint64_t{1} << 63;
 
 // Words around every place where the transform changes its course, and random ones.
@@ -25,7 +25,7 @@ std::vector<std::uint64_t> telling_words(std::size_t random) {
   for (int place = 0; place < 64; ++place)
     for (const int step : {-2, -1, 0, 1, 2}) {
       words.push_back((std::uint64_t{1} << place) + static_cast<std::uint64_t>(step));
-      words.push_back(kAllOnes - words.back());
+      words.push_back(kAllOnesWord - words.back());
       words.push_back((std::uint64_t{0xb504f333f9de6484} >> place) +
                       static_cast<std::uint64_t>(step));
     }
@@ -52,7 +52,7 @@ double relative_error(double fast, Quad exact) {
 }
 
 // Units of 2^-53. The loops of noise.h rely on 16.
-constexpr double kWorst = 6 * 0x1p-53;
+constexpr double kWorstNoise = 6 * 0x1p-53;
 
 TEST(NoiseTransform, GivesGaussiansWithinAFewUnitsOfTheExactOnes) {
   const auto words = telling_pairs();
@@ -60,8 +60,9 @@ TEST(NoiseTransform, GivesGaussiansWithinAFewUnitsOfTheExactOnes) {
   fastest_noise_kernel().gaussian(words, draws);
   for (std::size_t i = 0; i < words.size(); i += 2) {
     const auto exact = exact_gaussian({words[i], kMiddle}, {words[i + 1], kMiddle});
-    ASSERT_LT(relative_error(draws[i], exact[0]), kWorst) << words[i] << ' ' << words[i + 1];
-    ASSERT_LT(relative_error(draws[i + 1], exact[1]), kWorst) << words[i] << ' ' << words[i + 1];
+    ASSERT_LT(relative_error(draws[i], exact[0]), kWorstNoise) << words[i] << ' ' << words[i + 1];
+    ASSERT_LT(relative_error(draws[i + 1], exact[1]), kWorstNoise)
+        << words[i] << ' ' << words[i + 1];
   }
 }
 
@@ -70,7 +71,8 @@ TEST(NoiseTransform, GivesLaplaceDrawsWithinAFewUnitsOfTheExactOnes) {
   std::vector<double> draws(words.size());
   fastest_noise_kernel().laplace(words, draws);
   for (std::size_t i = 0; i < words.size(); ++i)
-    ASSERT_LT(relative_error(draws[i], exact_laplace({words[i], kMiddle})), kWorst) << words[i];
+    ASSERT_LT(relative_error(draws[i], exact_laplace({words[i], kMiddle})), kWorstNoise)
+        << words[i];
 }
 
 // The slow transform is itself compared with the standard library's, which has fewer digits.
@@ -98,7 +100,8 @@ TEST(NoiseTransform, IsTheInverseOfLaplacesDistributionWhenExact) {
 }
 
 TEST(NoiseTransform, HasFiniteDrawsAtTheExtremeWords) {
-  const std::vector<std::uint64_t> words = {0, 0, kAllOnes, kAllOnes, 0, kAllOnes, kAllOnes, 0};
+  const std::vector<std::uint64_t> words = {
+      0, 0, kAllOnesWord, kAllOnesWord, 0, kAllOnesWord, kAllOnesWord, 0};
   std::vector<double> draws(words.size());
   fastest_noise_kernel().gaussian(words, draws);
   EXPECT_NEAR(draws[0], 9.4926, 1e-4);

@@ -11,7 +11,7 @@ namespace {
 OBOL_INLINE void gaussian_loop(const std::uint64_t* __restrict words, double* __restrict draws,
                                std::size_t count) {
   for (std::size_t i = 0; i + 1 < count; i += 2) {
-    const GaussianPair pair = gaussian_pair(words[i], words[i + 1]);
+    const NormalPair pair = gaussian_pair(words[i], words[i + 1]);
     draws[i] = pair.first;
     draws[i + 1] = pair.second;
   }

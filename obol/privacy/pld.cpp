@@ -17,7 +17,6 @@
 namespace obol::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNegligible = 1e-6;  // of delta, for rare large losses
 
 double tolerance_at(double epsilon) { return std::max(2e-4, 1e-4 * epsilon); }

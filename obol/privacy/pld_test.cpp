@@ -139,7 +139,7 @@ TEST(PldAccountant, EnclosesTwoSampledReleases) {
   for (const double q : {1e-4, 0.03, 0.5, 0.97})
     for (const double sigma : {0.5, 4.0})
       for (const double delta : {1e-8, 1e-3}) {
-        SCOPED_TRACE(testing::Message() << q << ", " << sigma << ", " << delta);
+        SCOPED_TRACE(::testing::Message() << q << ", " << sigma << ", " << delta);
         const double truth = slow_epsilon(slow_gaussian(q, sigma, 30'000), 2, delta);
         expect_encloses(bounds_of({sampled(q, sigma, 2)}, delta), truth, 3e-6);
       }
@@ -153,7 +153,7 @@ TEST(PldAccountant, EnclosesThreeSampledReleases) {
 TEST(PldAccountant, EnclosesCompositionsOfLaplaceNoise) {
   for (const double scale : {0.1, 0.7, 3.0, 50.0}) {
     for (const double delta : {1e-8, 1e-3, 0.05}) {
-      SCOPED_TRACE(testing::Message() << scale << ", " << delta);
+      SCOPED_TRACE(::testing::Message() << scale << ", " << delta);
       const auto releases = [&](std::int64_t count) {
         return bounds_of({Laplace{.scale = scale, .count = count}}, delta);
       };

@@ -14,8 +14,6 @@
 namespace obol::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 double log_add(double a, double b) {
   const double high = std::max(a, b);
   return high == -kInfinity ? high : high + std::log1p(std::exp(std::min(a, b) - high));

@@ -11,14 +11,13 @@ namespace obol::privacy {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-void expect_relative(double actual, double expected, double tolerance) {
+void expect_near(double actual, double expected, double tolerance) {
   EXPECT_LE(std::abs(actual - expected), tolerance * std::abs(expected))
       << actual << " against " << expected;
 }
 
-SampledGaussian sampled(double rate, double sigma, std::int64_t count = 1) {
+SampledGaussian sampled_rdp(double rate, double sigma, std::int64_t count = 1) {
   return {.sampling_rate = rate, .noise_multiplier = sigma, .count = count};
 }
 
@@ -93,7 +92,7 @@ const std::vector<Known> kSampledGaussian = {
 
 TEST(SampledGaussianRdp, AgreesWithIndependentComputations) {
   for (const Known& known : kSampledGaussian)
-    expect_relative(rdp(sampled(known.rate, known.sigma), known.order), known.rdp, 1e-12);
+    expect_near(rdp(sampled_rdp(known.rate, known.sigma), known.order), known.rdp, 1e-12);
 }
 
 TEST(SampledGaussianRdp, IsTheBinomialSumAtWholeOrders) {
@@ -102,7 +101,7 @@ TEST(SampledGaussianRdp, IsTheBinomialSumAtWholeOrders) {
       for (const int order : {2, 3, 7, 20}) {
         const double expected = binomial_sum_rdp(q, sigma, order);
         if (!std::isfinite(expected)) continue;
-        expect_relative(rdp(sampled(q, sigma), order), expected, 1e-10);
+        expect_near(rdp(sampled_rdp(q, sigma), order), expected, 1e-10);
       }
 }
 
@@ -110,14 +109,14 @@ TEST(SampledGaussianRdp, IsTheGaussianWithoutSampling) {
   for (const double sigma : {0.05, 1.0, 1000.0})
     for (const double order : {1.01, 2.5, 64.0}) {
       const double expected = order / (2 * sigma * sigma);
-      EXPECT_EQ(rdp(sampled(1, sigma), order), expected);
-      expect_relative(rdp(Gaussian{.noise_multiplier = sigma, .count = 1}, order), expected, 1e-15);
+      EXPECT_EQ(rdp(sampled_rdp(1, sigma), order), expected);
+      expect_near(rdp(Gaussian{.noise_multiplier = sigma, .count = 1}, order), expected, 1e-15);
     }
 }
 
 TEST(SampledGaussianRdp, IsNearTheGaussianWhereAlmostAllTakePart) {
   for (const double order : {1.25, 3.0, 8.5})
-    expect_relative(rdp(sampled(1 - 1e-9, 1.3), order), order / (2 * 1.3 * 1.3), 1e-7);
+    expect_near(rdp(sampled_rdp(1 - 1e-9, 1.3), order), order / (2 * 1.3 * 1.3), 1e-7);
 }
 
 TEST(SampledGaussianRdp, NeverFallsInTheOrderAndNeverExceedsNoSampling) {
@@ -125,7 +124,7 @@ TEST(SampledGaussianRdp, NeverFallsInTheOrderAndNeverExceedsNoSampling) {
     for (const double sigma : {0.05, 0.6, 3.0, 1000.0}) {
       double before = 0;
       for (const double order : {1.001, 1.05, 1.5, 2.0, 2.3, 5.0, 17.5, 64.0, 300.0}) {
-        const double value = rdp(sampled(q, sigma), order);
+        const double value = rdp(sampled_rdp(q, sigma), order);
         EXPECT_TRUE(std::isfinite(value)) << q << ' ' << sigma << ' ' << order;
         EXPECT_GE(value, before * (1 - 1e-12)) << q << ' ' << sigma << ' ' << order;
         EXPECT_LE(value, order / (2 * sigma * sigma));
@@ -138,7 +137,7 @@ TEST(SampledGaussianRdp, NeverFallsInTheOrderAndNeverExceedsNoSampling) {
 TEST(SampledGaussianRdp, KeepsItsPrecisionHoweverSmallItIs) {
   // To second order in q it is q^2 order (e^{1/sigma^2} - 1) / 2.
   for (const double order : {1.05, 1.5, 2.0, 4.25})
-    expect_relative(rdp(sampled(1e-6, 1000), order), 1e-12 * order * std::expm1(1e-6) / 2, 1e-5);
+    expect_near(rdp(sampled_rdp(1e-6, 1000), order), 1e-12 * order * std::expm1(1e-6) / 2, 1e-5);
 }
 
 // The definition, integrated: log E_Q[(P/Q)^order] / (order - 1) for densities one apart.
@@ -155,8 +154,8 @@ double integrated_laplace_rdp(double b, double order) {
 TEST(LaplaceRdp, IsTheDivergenceOfTwoShiftedLaplaces) {
   for (const double b : {0.5, 2.0, 10.0})
     for (const double order : {1.3, 2.0, 6.5})
-      expect_relative(rdp(Laplace{.scale = b, .count = 1}, order), integrated_laplace_rdp(b, order),
-                      1e-6);
+      expect_near(rdp(Laplace{.scale = b, .count = 1}, order), integrated_laplace_rdp(b, order),
+                  1e-6);
 }
 
 TEST(RandomizedResponseRdp, IsTheSumOverTheAnswers) {
@@ -169,15 +168,15 @@ TEST(RandomizedResponseRdp, IsTheSumOverTheAnswers) {
         const double sum = std::pow(likely, order) * std::pow(unlikely, 1 - order) +
                            std::pow(unlikely, order) * std::pow(likely, 1 - order) +
                            static_cast<double>(classes - 2) * unlikely;
-        expect_relative(rdp(LocalRandomizedResponse{epsilon, classes, 1}, order),
-                        std::log(sum) / (order - 1), 1e-11);
+        expect_near(rdp(LocalRandomizedResponse{epsilon, classes, 1}, order),
+                    std::log(sum) / (order - 1), 1e-11);
       }
     }
   }
 }
 
 TEST(LaplaceRdp, TendsToItsPureGuarantee) {
-  expect_relative(rdp(Laplace{.scale = 0.5, .count = 1}, 1e6), 2.0, 1e-5);
+  expect_near(rdp(Laplace{.scale = 0.5, .count = 1}, 1e6), 2.0, 1e-5);
 }
 
 TEST(FixedBatchGaussianRdp, AgreesWithIndependentComputations) {
@@ -189,14 +188,14 @@ TEST(FixedBatchGaussianRdp, AgreesWithIndependentComputations) {
   for (const Known& v : values) {
     const FixedBatchGaussian event{
         .sampling_rate = v.rate, .noise_multiplier = v.sigma, .count = 1};
-    expect_relative(rdp(event, v.order), v.rdp, 1e-9);
+    expect_near(rdp(event, v.order), v.rdp, 1e-9);
   }
 }
 
 TEST(FixedBatchGaussianRdp, HoldsWhereTheNoiseIsNextToNothing) {
   // q^2 2 e^r is all that counts, r = 1 / sigma^2 = 2500.
   const FixedBatchGaussian event{.sampling_rate = 1e-3, .noise_multiplier = 0.02, .count = 1};
-  expect_relative(rdp(event, 2), 2500 + std::log(2e-6), 1e-12);
+  expect_near(rdp(event, 2), 2500 + std::log(2e-6), 1e-12);
 }
 
 TEST(FixedBatchGaussianRdp, TakesTheNextWholeOrderAndIsNeverWorseThanNoSampling) {
@@ -227,11 +226,11 @@ TEST(RdpAccountant, FindsTheBestOrderWhereverItIs) {
        484.91283077299715}};
   for (const Composed& one : cases) {
     RdpAccountant accountant;
-    accountant.compose(sampled(one.rate, one.sigma, one.count));
+    accountant.compose(sampled_rdp(one.rate, one.sigma, one.count));
     const RdpEpsilon classic = accountant.epsilon(Delta{1e-5}, Conversion::kClassic);
-    expect_relative(classic.epsilon, one.classic, 1e-9);
-    expect_relative(classic.order - 1, one.classic_order - 1, 1e-3);
-    expect_relative(accountant.epsilon(Delta{1e-5}, Conversion::kTight).epsilon, one.tight, 1e-9);
+    expect_near(classic.epsilon, one.classic, 1e-9);
+    expect_near(classic.order - 1, one.classic_order - 1, 1e-3);
+    expect_near(accountant.epsilon(Delta{1e-5}, Conversion::kTight).epsilon, one.tight, 1e-9);
   }
 }
 
@@ -243,8 +242,8 @@ TEST(RdpAccountant, FindsTheOptimumOfTheGaussianInClosedForm) {
       accountant.compose(Gaussian{.noise_multiplier = sigma, .count = count});
       const double c = static_cast<double>(count) / (2 * sigma * sigma);
       const double log_inverse = std::log(1e12);
-      expect_relative(accountant.epsilon(Delta{1e-12}, Conversion::kClassic).epsilon,
-                      c + 2 * std::sqrt(c * log_inverse), 1e-9);
+      expect_near(accountant.epsilon(Delta{1e-12}, Conversion::kClassic).epsilon,
+                  c + 2 * std::sqrt(c * log_inverse), 1e-9);
     }
   }
 }
@@ -253,8 +252,8 @@ TEST(RdpAccountant, GivesThePublishedNumberOfGsWgan) {
   RdpAccountant accountant;
   accountant.compose(
       FixedBatchGaussian{.sampling_rate = 1e-3, .noise_multiplier = 1.07, .count = 640000});
-  expect_relative(accountant.epsilon(Delta{1e-5}, Conversion::kClassic).epsilon, 9.992623570832228,
-                  1e-9);
+  expect_near(accountant.epsilon(Delta{1e-5}, Conversion::kClassic).epsilon, 9.992623570832228,
+              1e-9);
 }
 
 TEST(RdpAccountant, GivesTheNumberInItsHeader) {
@@ -264,13 +263,13 @@ TEST(RdpAccountant, GivesTheNumberInItsHeader) {
 }
 
 TEST(RdpAccountant, AddsTheCurvesOfDifferentEvents) {
-  const SampledGaussian first = sampled(0.01, 0.8, 2000);
+  const SampledGaussian first = sampled_rdp(0.01, 0.8, 2000);
   const Gaussian second{.noise_multiplier = 50, .count = 1};
   const Laplace third{.scale = 20, .count = 3};
   RdpAccountant accountant;
   for (const Event& event : {Event(first), Event(second), Event(third)}) accountant.compose(event);
-  expect_relative(accountant.rdp(5.5),
-                  2000 * rdp(first, 5.5) + rdp(second, 5.5) + 3 * rdp(third, 5.5), 1e-14);
+  expect_near(accountant.rdp(5.5), 2000 * rdp(first, 5.5) + rdp(second, 5.5) + 3 * rdp(third, 5.5),
+              1e-14);
 }
 
 TEST(RdpAccountant, SpendsNothingOnNothing) {
@@ -278,7 +277,7 @@ TEST(RdpAccountant, SpendsNothingOnNothing) {
   EXPECT_EQ(nothing.rdp(2), 0);
   EXPECT_LT(nothing.epsilon(Delta{1e-5}).epsilon, 1e-3);
   RdpAccountant never;
-  never.compose(sampled(0.5, 1, 0));
+  never.compose(sampled_rdp(0.5, 1, 0));
   EXPECT_EQ(never.rdp(2), 0);
 }
 
@@ -294,11 +293,11 @@ TEST(RdpAccountant, RefusesWhatCannotBeMeant) {
   for (const double bad : {0.0, -1.0, kNan, kInfinity}) {
     EXPECT_THROW(accountant.compose(Gaussian{bad, 1}), InvalidArgument);
     EXPECT_THROW(accountant.compose(Laplace{bad, 1}), InvalidArgument);
-    EXPECT_THROW(accountant.compose(sampled(0.1, bad)), InvalidArgument);
+    EXPECT_THROW(accountant.compose(sampled_rdp(0.1, bad)), InvalidArgument);
   }
   for (const double bad : {0.0, -0.1, 1.1, kNan})
-    EXPECT_THROW(accountant.compose(sampled(bad, 1)), InvalidArgument);
-  EXPECT_THROW(accountant.compose(sampled(0.1, 1, -1)), InvalidArgument);
+    EXPECT_THROW(accountant.compose(sampled_rdp(bad, 1)), InvalidArgument);
+  EXPECT_THROW(accountant.compose(sampled_rdp(0.1, 1, -1)), InvalidArgument);
   for (const double bad : {1.0, 0.5, kNan, kInfinity})
     EXPECT_THROW((void)accountant.rdp(bad), InvalidArgument);
   EXPECT_THROW((void)accountant.epsilon(Delta{0}), InvalidArgument);
@@ -306,7 +305,7 @@ TEST(RdpAccountant, RefusesWhatCannotBeMeant) {
 
 TEST(RdpAccountant, RefusesMixedNeighbours) {
   RdpAccountant accountant;
-  accountant.compose(sampled(0.1, 1));
+  accountant.compose(sampled_rdp(0.1, 1));
   accountant.compose(Gaussian{.noise_multiplier = 1, .count = 1});
   EXPECT_THROW(accountant.compose(
                    FixedBatchGaussian{.sampling_rate = 0.1, .noise_multiplier = 1, .count = 1}),

@@ -13,7 +13,7 @@
 namespace obol::privacy {
 namespace {
 
-constexpr std::uint64_t kLargestFile = 4096;
+constexpr std::uint64_t kLargestTurns = 4096;
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
 }  // namespace
@@ -41,7 +41,7 @@ Turns::Turns(const TurnsOptions& options, Path file)
   const auto refuse = [&](std::string_view must, std::string_view is) {
     throw DataError(violation("the record of turns", must, is, file_.string()));
   };
-  const auto json = nlohmann::json::parse(read_text(file_, kLargestFile), nullptr, false);
+  const auto json = nlohmann::json::parse(read_text(file_, kLargestTurns), nullptr, false);
   if (!json.is_object() || !json.contains("turns") || !json["turns"].is_number_integer())
     refuse("an object with the number of turns", "something else");
   if (json.value("schedule", "") != options.schedule || json.value("shards", 0) != options.shards)

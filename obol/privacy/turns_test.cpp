@@ -9,7 +9,7 @@
 namespace obol::privacy {
 namespace {
 
-class TurnsTest : public testing::TestWithParam<const char*> {
+class TurnsTest : public ::testing::TestWithParam<const char*> {
  protected:
   Turns open(std::int64_t shards = 7) const {
     return {{.schedule = GetParam(), .shards = shards, .block = 10}, folder.path() / "turns.json"};
@@ -62,7 +62,7 @@ TEST_P(TurnsTest, RefuseARecordOfOtherShards) {
   EXPECT_THROW(open(), DataError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, TurnsTest, testing::Values("cyclic", "uniform"),
+INSTANTIATE_TEST_SUITE_P(Schedules, TurnsTest, ::testing::Values("cyclic", "uniform"),
                          [](const auto& schedule) { return std::string(schedule.param); });
 
 TEST(TurnsByDraw, AreEven) {

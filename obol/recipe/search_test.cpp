@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Two folders of recipes: the one that OBOL_RECIPES names, and ./recipes.
-class Search : public testing::Test {
+class Search : public ::testing::Test {
  protected:
   Search() : old_folder_(fs::current_path()) {
     if (const char* old = std::getenv("OBOL_RECIPES")) old_variable_ = old;

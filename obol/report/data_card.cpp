@@ -14,10 +14,6 @@
 namespace obol::report {
 namespace {
 
-std::string counted(std::int64_t number) {
-  return with_thousands(static_cast<std::uint64_t>(number));
-}
-
 // What the curator wrote stays on its line.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');

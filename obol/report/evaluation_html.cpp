@@ -11,7 +11,7 @@
 namespace obol::report {
 namespace {
 
-constexpr std::size_t kMostClasses = 30;  // of a table that one can still take in
+constexpr std::size_t kMostRows = 30;  // of a table that one can still take in
 
 struct Known {
   const char* name;
@@ -50,10 +50,6 @@ std::string short_name(std::string_view classifier) {
 
 Html number(const std::optional<double>& value) {
   return value ? Html(percent(*value)) : Html("–");
-}
-
-std::string counted(std::int64_t number) {
-  return with_thousands(static_cast<std::uint64_t>(number));
 }
 
 std::string name_of_class(const std::vector<std::string>& names, std::size_t index) {
@@ -133,7 +129,7 @@ Html per_class_table(const Evaluation& evaluation, const std::vector<std::string
   std::size_t classes = 0;
   for (const Score& score : evaluation.classifiers)
     classes = std::max(classes, score.per_class.size());
-  if (classes == 0 || classes > kMostClasses) return {};
+  if (classes == 0 || classes > kMostRows) return {};
   Table table{.caption = "Share of the real test images of a class that were recognised.",
               .columns = {{"Class", Column::kText}},
               .rows = {}};
@@ -236,7 +232,7 @@ Html evaluation_sections(const std::optional<Evaluation>& evaluation,
   if (score != nullptr && score->confusion.empty() && found != evaluation->classifiers.end())
     score = &*found;
   Html details;
-  if (score != nullptr && !score->confusion.empty() && score->confusion.size() <= kMostClasses)
+  if (score != nullptr && !score->confusion.empty() && score->confusion.size() <= kMostRows)
     details += tag("div", confusion_table(*score, class_names));
   const Html per_class = per_class_table(*evaluation, class_names);
   if (!per_class.empty()) details += tag("div", per_class);

@@ -23,10 +23,6 @@ using privacy::LedgerEntryKind;
 constexpr double kPlotWidth = 480;
 constexpr double kPlotHeight = 320;
 
-std::string counted(std::int64_t number) {
-  return with_thousands(static_cast<std::uint64_t>(std::max<std::int64_t>(0, number)));
-}
-
 Html promise(const RunFacts& facts) {
   const auto box = [](const Html& content) { return tag("div", {{"class", "promise"}}, content); };
   if (!facts.certificate && !facts.has_ledger)

@@ -14,12 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kRecipe = "title = \"t\"\n\n[privacy]\nsteps = 10\n";
+constexpr std::string_view kSmallRecipe = "title = \"t\"\n\n[privacy]\nsteps = 10\n";
 
 class Folder : public testing::Test {
  protected:
   [[nodiscard]] Path path() const { return folder_.path() / "a"; }
-  RunFolder create() const { return RunFolder::create(path(), kRecipe, privacy::some_header()); }
+  RunFolder create() const {
+    return RunFolder::create(path(), kSmallRecipe, privacy::some_header());
+  }
 
  private:
   TemporaryFolder folder_;
@@ -27,8 +29,8 @@ class Folder : public testing::Test {
 
 TEST_F(Folder, AppearsWithItsRecipeAndItsLedger) {
   const RunFolder folder = create();
-  EXPECT_EQ(folder.recipe(), kRecipe);
-  EXPECT_EQ(read_text(path() / "recipe.toml", 1000), kRecipe);
+  EXPECT_EQ(folder.recipe(), kSmallRecipe);
+  EXPECT_EQ(read_text(path() / "recipe.toml", 1000), kSmallRecipe);
   privacy::Ledger ledger = privacy::Ledger::open(folder.ledger(), privacy::some_header());
   EXPECT_TRUE(ledger.spent().empty());
   for (const auto& entry : fs::directory_iterator(path().parent_path()))
@@ -36,7 +38,7 @@ TEST_F(Folder, AppearsWithItsRecipeAndItsLedger) {
 }
 
 TEST_F(Folder, WithoutALedgerWhereNothingIsPrivate) {
-  const RunFolder folder = RunFolder::create(path(), kRecipe, std::nullopt);
+  const RunFolder folder = RunFolder::create(path(), kSmallRecipe, std::nullopt);
   EXPECT_FALSE(fs::exists(folder.ledger()));
 }
 
@@ -44,23 +46,24 @@ TEST_F(Folder, MayBeMadeInAnEmptyOneButNotInARunOrAnythingElse) {
   fs::create_directory(path());
   create();
   EXPECT_TRUE(says(refusal([&] { create(); }), "--resume"));
-  EXPECT_EQ(RunFolder::open(path()).recipe(), kRecipe);
+  EXPECT_EQ(RunFolder::open(path()).recipe(), kSmallRecipe);
   const Path other = path().parent_path() / "b";
   fs::create_directory(other);
   std::ofstream(other / "thesis.tex") << "years of work";
-  EXPECT_TRUE(says(refusal([&] { RunFolder::create(other, kRecipe, std::nullopt); }), "not empty"));
+  EXPECT_TRUE(
+      says(refusal([&] { RunFolder::create(other, kSmallRecipe, std::nullopt); }), "not empty"));
   EXPECT_TRUE(fs::exists(other / "thesis.tex"));
 }
 
 TEST_F(Folder, WithoutARecipeIsNoRun) {
   fs::create_directory(path());
   EXPECT_TRUE(says(refusal([&] { RunFolder::open(path()); }), "recipe.toml"));
-  EXPECT_TRUE(says(refusal([&] { RunFolder::resume(path(), kRecipe); }), "recipe.toml"));
+  EXPECT_TRUE(says(refusal([&] { RunFolder::resume(path(), kSmallRecipe); }), "recipe.toml"));
 }
 
 TEST_F(Folder, IsResumedWithItsOwnRecipeOnly) {
   create();
-  EXPECT_NO_THROW(RunFolder::resume(path(), kRecipe));
+  EXPECT_NO_THROW(RunFolder::resume(path(), kSmallRecipe));
   const std::string text =
       refusal([&] { RunFolder::resume(path(), "title = \"t\"\n\n[privacy]\nsteps = 11\n"); });
   EXPECT_TRUE(says(text, "line 4: `steps = 10` there, `steps = 11` here")) << text;
@@ -71,12 +74,12 @@ TEST_F(Folder, IsResumedWithItsOwnRecipeOnly) {
 TEST_F(Folder, IsTrainedByOneAtATimeButReadByAnybody) {
   {
     const RunFolder first = create();
-    const std::string text = refusal([&] { RunFolder::resume(path(), kRecipe); });
+    const std::string text = refusal([&] { RunFolder::resume(path(), kSmallRecipe); });
     EXPECT_TRUE(says(text, "one training at a time")) << text;
     EXPECT_NO_THROW(RunFolder::open(path()));
   }
-  const RunFolder second = RunFolder::resume(path(), kRecipe);
-  EXPECT_TRUE(says(refusal([&] { RunFolder::resume(path(), kRecipe); }), "one training"));
+  const RunFolder second = RunFolder::resume(path(), kSmallRecipe);
+  EXPECT_TRUE(says(refusal([&] { RunFolder::resume(path(), kSmallRecipe); }), "one training"));
 }
 
 TEST_F(Folder, KeepsWhatIsPrivateFromOthers) {
@@ -94,7 +97,7 @@ TEST_F(Folder, KeepsWhatIsPrivateFromOthers) {
 }
 
 TEST_F(Folder, HasItsSecretsFromTheStart) {
-  RunFolder::create(path(), kRecipe, std::nullopt, {{"key", std::string("a\0b", 3)}});
+  RunFolder::create(path(), kSmallRecipe, std::nullopt, {{"key", std::string("a\0b", 3)}});
   EXPECT_EQ(read_text(path() / "private" / "key", 100), std::string("a\0b", 3));
   EXPECT_TRUE(fs::exists(path() / "private" / "README"));
   EXPECT_EQ(fs::status(path() / "private").permissions(), fs::perms::owner_all);
@@ -108,7 +111,7 @@ TEST_F(Folder, IsRidOfWhatAKilledProcessLeftHalfWritten) {
   std::ofstream(path() / "checkpoint.pt") << "whole";
   EXPECT_THROW(RunFolder::resume(path(), "another"), InvalidArgument);
   EXPECT_TRUE(fs::exists(partials[0])) << "what is refused changes nothing";
-  RunFolder::resume(path(), kRecipe);
+  RunFolder::resume(path(), kSmallRecipe);
   for (const Path& partial : partials) EXPECT_FALSE(fs::exists(partial)) << partial;
   EXPECT_EQ(read_text(path() / "checkpoint.pt", 100), "whole");
 }

@@ -13,7 +13,7 @@ constexpr std::int64_t kWidth = 600;  // at least
 constexpr std::int64_t kLine = 2;
 constexpr std::uint8_t kLineShade = 208;
 
-std::int64_t rounded_up(std::int64_t number, std::int64_t divisor) {
+std::int64_t quotient_up(std::int64_t number, std::int64_t divisor) {
   return (number + divisor - 1) / divisor;
 }
 
@@ -44,9 +44,9 @@ data::Picture grid(const Samples& samples) {
   const data::ImageShape& shape = samples.shape;
   const auto count = static_cast<std::int64_t>(samples.pixels.size()) / shape.pixels();
   const std::int64_t columns = std::min(samples.columns, count);
-  const std::int64_t rows = rounded_up(count, columns);
+  const std::int64_t rows = quotient_up(count, columns);
   const std::int64_t factor =
-      rounded_up(std::max<std::int64_t>(1, kWidth - (columns + 1) * kLine), columns * shape.width);
+      quotient_up(std::max<std::int64_t>(1, kWidth - (columns + 1) * kLine), columns * shape.width);
   const std::int64_t step_x = shape.width * factor + kLine;
   const std::int64_t step_y = shape.height * factor + kLine;
   data::Picture picture{{.channels = shape.channels,

@@ -13,7 +13,7 @@
 namespace obol::run {
 namespace {
 
-constexpr std::uint64_t kLimit = 1 << 20;
+constexpr std::uint64_t kLargestMetrics = 1 << 20;
 
 static_assert(!std::is_default_constructible_v<Public>);
 static_assert(!std::is_convertible_v<double, Public>, "without an origin nothing gets in");
@@ -22,7 +22,7 @@ static_assert(!std::is_constructible_v<Public, Private<double>, Origin>);
 class Metrics : public testing::Test {
  protected:
   [[nodiscard]] Path path() const { return folder_.path() / "metrics.jsonl"; }
-  [[nodiscard]] std::string text() const { return read_text(path(), kLimit); }
+  [[nodiscard]] std::string text() const { return read_text(path(), kLargestMetrics); }
   void fill(std::int64_t last) const {
     MetricsLog log(path(), 0);
     for (std::int64_t step = 1; step <= last; ++step)
@@ -116,7 +116,7 @@ TEST_F(Diagnostics, StayInThePrivateFolderAndAreDisclosed) {
   diagnostics.append(1, "batch_size", Private<double>(7));
   diagnostics.append(2, "batch_size", Private<double>(9));
   diagnostics.append(2, "loss", Private<double>(0.5));
-  EXPECT_EQ(read_text(folder.path() / "private" / "diagnostics.jsonl", kLimit),
+  EXPECT_EQ(read_text(folder.path() / "private" / "diagnostics.jsonl", kLargestMetrics),
             "{\"step\":1,\"batch_size\":7.0}\n{\"step\":2,\"batch_size\":9.0}\n"
             "{\"step\":2,\"loss\":0.5}\n");
   EXPECT_EQ(read_disclosures(folder), (std::vector<std::string>{"unsafe diagnostics: batch_size",
@@ -127,7 +127,7 @@ TEST_F(Diagnostics, StayInThePrivateFolderAndAreDisclosed) {
 TEST_F(Diagnostics, OfStepsThatAreTakenAgainAreCutOff) {
   UnsafeDiagnostics(folder, 0).append(2, "loss", Private<double>(1));
   UnsafeDiagnostics(folder, 1).append(2, "loss", Private<double>(3));
-  EXPECT_EQ(read_text(folder.diagnostics(), kLimit), "{\"step\":2,\"loss\":3.0}\n");
+  EXPECT_EQ(read_text(folder.diagnostics(), kLargestMetrics), "{\"step\":2,\"loss\":3.0}\n");
 }
 
 }  // namespace

@@ -51,9 +51,9 @@ double relax(const Scalar* cost, std::int64_t row, double offset, Frontier& fron
 }
 
 template <class Scalar>
-class Solver {
+class AssignmentSolver {
  public:
-  explicit Solver(const CostView<Scalar>& cost)
+  explicit AssignmentSolver(const CostView<Scalar>& cost)
       : cost_(cost),
         size_(cost.rows),
         g_(size_, kInfinity),
@@ -213,7 +213,7 @@ class Solver {
 
 template <class Scalar>
 Assignment assign(const CostView<Scalar>& cost) {
-  return Solver<Scalar>(cost).solve();
+  return AssignmentSolver<Scalar>(cost).solve();
 }
 
 template Assignment assign(const CostView<float>&);

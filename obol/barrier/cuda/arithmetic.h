@@ -46,7 +46,7 @@ OBOL_INLINE void words_of(const std::uint32_t (&key)[8], Purpose purpose, std::u
 
 // A pair whose rounding is in doubt, in steps. Once in 2^18 pairs: never inlined, for the sake of
 // the others' registers.
-OBOL_HOST_DEVICE __attribute__((noinline)) inline privacy::GaussianPair settled_pair(
+OBOL_HOST_DEVICE __attribute__((noinline)) inline privacy::NormalPair settled_pair(
     const std::uint32_t (&key)[8], std::uint64_t launch, std::uint32_t block, int pair,
     double steps_per_unit) {
   std::uint64_t high[kBlockWords];
@@ -69,14 +69,14 @@ OBOL_INLINE void steps_of(const std::uint32_t (&key)[8], std::uint64_t launch, s
   words_of(key, Purpose::kNoise, launch, block, words);
   OBOL_UNROLL
   for (int i = 0; i < kBlockWords; i += 2) {
-    const privacy::GaussianPair draws = privacy::gaussian_pair(words[i], words[i + 1]);
+    const privacy::NormalPair draws = privacy::gaussian_pair(words[i], words[i + 1]);
     const double first = draws.first * steps_per_unit;
     const double second = draws.second * steps_per_unit;
     steps[i] = privacy::whole(first);
     steps[i + 1] = privacy::whole(second);
     if (privacy::extreme_radius(words[i]) || privacy::gaussian_near_middle(first) ||
         privacy::gaussian_near_middle(second)) {
-      const privacy::GaussianPair settled = settled_pair(key, launch, block, i / 2, steps_per_unit);
+      const privacy::NormalPair settled = settled_pair(key, launch, block, i / 2, steps_per_unit);
       steps[i] = settled.first;
       steps[i + 1] = settled.second;
     }

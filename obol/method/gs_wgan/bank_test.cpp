@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kNumbers = 100;
 constexpr std::int64_t kRoomForTwo = 2 * kNumbers * 4;
 
-class Log final : public DisclosureLog {
+class BankLog final : public DisclosureLog {
  public:
   void record(std::string_view) override {}
 };
@@ -23,7 +23,7 @@ Private<CriticState> filled(double value) {
 }
 
 double first_of(const Private<CriticState>& state) {
-  Log log;
+  BankLog log;
   return state.declassify("a test", log).value.numbers[0].item<double>();
 }
 

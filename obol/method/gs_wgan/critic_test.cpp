@@ -162,7 +162,7 @@ TEST_P(CriticTest, StepsAreAdams) {
 INSTANTIATE_TEST_SUITE_P(Images, CriticTest,
                          testing::Values(Case{{1, 12, 12}, 4}, Case{{3, 9, 14}, 1}));
 
-double relative(const Tensor& value, const Tensor& expected) {
+double relative_error(const Tensor& value, const Tensor& expected) {
   const Tensor other = value.cpu().to(torch::kDouble);
   return ((other - expected).norm() / (1e-6 + expected.norm())).item<double>();
 }
@@ -204,26 +204,27 @@ TEST_P(CriticOnGpu, LearnsAsOnTheProcessor) {
     const CriticBatch same{on_gpu(batch.real), batch.real_labels.to(torch::kCUDA),
                            on_gpu(batch.fake), batch.fake_labels.to(torch::kCUDA),
                            on_gpu(batch.mix)};
-    EXPECT_LT(relative(critic.image_gradient(there, same.real, same.real_labels),
-                       critic.image_gradient(here, batch.real, batch.real_labels)),
+    EXPECT_LT(relative_error(critic.image_gradient(there, same.real, same.real_labels),
+                             critic.image_gradient(here, batch.real, batch.real_labels)),
               1e-3);
     const auto expected = critic.parts(critic.loss_gradient(here, batch, training));
     const auto found = critic.parts(critic.loss_gradient(there, same, training));
     for (std::size_t part = 0; part < expected.size(); ++part)
-      EXPECT_LT(relative(found[part].value, expected[part].value), 1e-2) << expected[part].name;
+      EXPECT_LT(relative_error(found[part].value, expected[part].value), 1e-2)
+          << expected[part].name;
     critic.train(here, batch, training);
     critic.train(there, same, training);
-    EXPECT_LT(relative(behind_moments(critic, there), behind_moments(critic, here)), 1e-3);
+    EXPECT_LT(relative_error(behind_moments(critic, there), behind_moments(critic, here)), 1e-3);
     for (const std::int64_t moment : {1, 2}) {
       const std::int64_t at = moment * critic.parameters();
-      EXPECT_LT(relative(there.numbers.narrow(0, at, critic.parameters()),
-                         here.numbers.narrow(0, at, critic.parameters())),
+      EXPECT_LT(relative_error(there.numbers.narrow(0, at, critic.parameters()),
+                               here.numbers.narrow(0, at, critic.parameters())),
                 1e-2);
     }
   }
   const Tensor before = critic.weights(initial).to(torch::kDouble);
-  EXPECT_LT(relative(critic.weights(there).cpu() - critic.weights(initial),
-                     critic.weights(here) - before),
+  EXPECT_LT(relative_error(critic.weights(there).cpu() - critic.weights(initial),
+                           critic.weights(here) - before),
             0.05);
 }
 

@@ -5,12 +5,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "obol/privacy/pld/complex.h"
 #include "obol/privacy/pld/nonuniform.h"
 
 namespace obol::privacy {
 namespace {
-
-using Complex = std::complex<double>;
 
 constexpr double kFewEvaluations = 2e6;  // of e^{i t loss}, up to which one by one is fastest
 constexpr std::size_t kNodes = 24;       // that interpolate 8 radians to rounding
@@ -47,11 +46,6 @@ class Interpolant {
   std::array<double, kNodes> weights_{};
   std::array<Complex, kNodes> values_{};
 };
-
-Complex log1p(Complex z) {
-  if (std::norm(z) > 0.25) return std::log(1.0 + z);  // the other may be the log of less than 0
-  return {std::log1p(2 * z.real() + std::norm(z)) / 2, std::atan2(z.imag(), 1 + z.real())};
-}
 
 }  // namespace
 

@@ -17,8 +17,6 @@ constexpr double kSmallestTilt = 1e-9;
 // The largest of e^{-c y} (1 - e^{-y}) over y > 0, which turns a moment into a bound on delta.
 double log_kernel(double c) { return c * std::log(c) - (1 + c) * std::log1p(c); }
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 class SingleCurve final : public DeltaCurve {
  public:
   SingleCurve(const Pair& pair, Direction direction) : pair_(pair), direction_(direction) {}

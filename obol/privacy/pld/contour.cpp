@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <numbers>
 #include <utility>
 #include <vector>
 
 #include "obol/privacy/pld/characteristic.h"
+#include "obol/privacy/pld/complex.h"
 
 namespace obol::privacy {
 namespace {
-
-using Complex = std::complex<double>;
 
 constexpr double kEnoughDecay = 30;  // points beyond are below e^-30 of the first one
 

@@ -11,8 +11,6 @@
 namespace obol::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 Part gaussian_part(double q, double sigma, std::int64_t count, int group_size = 1) {
   return {std::make_shared<GaussianPair>(q, sigma, group_size), count, false};
 }
@@ -67,7 +65,7 @@ TEST(Curves, OfContourAndLatticeAgree) {
   int both_close = 0;
   for (const Case& one : many_cases()) {
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
-      SCOPED_TRACE(testing::Message() << "case " << index++);
+      SCOPED_TRACE(::testing::Message() << "case " << index++);
       const Composition composition(one.parts, one.gaussian, direction, 1e-6 * one.delta);
       const auto [contour, lattice, tilt] = curves_of(composition, one.delta, 14, 15);
       for (const double part : {0.85, 0.95, 1.0}) {
@@ -110,7 +108,7 @@ TEST(Curves, OfOneReleaseAreItsClosedForm) {
                                    {std::make_shared<GaussianPair>(0.1, 1, 1), 1, true}};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
-      SCOPED_TRACE(testing::Message() << "part " << i);
+      SCOPED_TRACE(::testing::Message() << "part " << i);
       const Composition composition({parts[i]}, 0, direction, 1e-14);
       const auto single = single_curve(composition);
       ASSERT_NE(single, nullptr);
@@ -155,7 +153,7 @@ TEST(LatticeLaws, EncloseTheLawForEveryEpsilon) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       for (const double spacing : {0.5, 0.03, 0.001}) {
-        SCOPED_TRACE(testing::Message() << "pair " << i << ", spacing " << spacing);
+        SCOPED_TRACE(::testing::Message() << "pair " << i << ", spacing " << spacing);
         const Pair& pair = *pairs[i];
         const Cells cells(pair, direction, pair.cut(1e-9), -20);
         const LatticeLaw upper = upper_law(cells, spacing);

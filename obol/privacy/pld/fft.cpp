@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "obol/base/error.h"
+#include "obol/privacy/pld/complex.h"
 
 namespace obol::privacy {
 namespace {
-
-using Complex = std::complex<double>;
 
 // Without the checks for infinities that std::complex makes.
 Complex times(Complex a, Complex b) {

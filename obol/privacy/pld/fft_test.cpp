@@ -6,12 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
+#include "obol/privacy/pld/complex.h"
 #include "obol/privacy/pld/nonuniform.h"
 
 namespace obol::privacy {
 namespace {
-
-using Complex = std::complex<double>;
 
 // Numbers without a pattern, in [0, 1).
 double scattered(std::size_t i) {

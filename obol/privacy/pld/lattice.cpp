@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "obol/privacy/pld/complex.h"
 #include "obol/privacy/pld/fft.h"
 #include "obol/privacy/pld/lattice_law.h"
 
 namespace obol::privacy {
 namespace {
 
-using Complex = std::complex<double>;
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 
 struct LatticePart {
@@ -21,11 +20,6 @@ struct LatticePart {
   LatticeLaw lower;
   double count;
 };
-
-Complex log1p(Complex z) {
-  if (std::norm(z) > 0.25) return std::log(1.0 + z);
-  return {std::log1p(2 * z.real() + std::norm(z)) / 2, std::atan2(z.imag(), 1 + z.real())};
-}
 
 Complex expm1(Complex z) {
   const double half = std::sin(z.imag() / 2);

@@ -6,8 +6,7 @@
 namespace obol::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLargestExponent = 600;
+constexpr double kLargestLoss = 600;
 
 LatticeLaw empty_law(const Cells& cells, double spacing, double offset) {
   LatticeLaw law;
@@ -71,7 +70,7 @@ double fitting_border(const Cells& cells, double loss, double other, double from
 double upper_border(const Cells& cells, double loss, double low, double spacing) {
   const double usual = loss + 0.9 * spacing;
   if (low >= usual) return low;
-  if (loss > kLargestExponent) return std::max(low, loss + spacing / 2);
+  if (loss > kLargestLoss) return std::max(low, loss + spacing / 2);
   const double from = std::max(low, loss);
   const auto fits = [&](double border) {
     const PairMass mass = cells.between(low, border);
@@ -156,7 +155,7 @@ LatticeLaw upper_law(const Cells& cells, double spacing) {
     const double loss = law.loss(i, spacing);
     const PairMass mass = cells.between(loss, law.loss(i + 1, spacing));
     double above = mass.p;  // goes to the upper end
-    if (loss < kLargestExponent) {
+    if (loss < kLargestLoss) {
       const double odd = mass.p - std::exp(loss) * mass.q;
       above = std::clamp(odd / -std::expm1(-spacing), 0.0, mass.p);
     }
@@ -176,7 +175,7 @@ LatticeLaw lower_law(const Cells& cells, double spacing) {
   const auto merge = [&](std::size_t i, double low, double high) {
     const double loss = law.loss(i, spacing);
     const PairMass mass = cells.between(low, high);
-    if (loss > kLargestExponent) {
+    if (loss > kLargestLoss) {
       law.masses[i - 1] += mass.p * std::exp(-2 * spacing);
     } else if (std::exp(loss) * mass.q <= mass.p) {
       law.masses[i] += std::exp(loss) * mass.q;

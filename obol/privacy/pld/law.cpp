@@ -9,7 +9,6 @@
 namespace obol::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kPoints = 16;
 
 struct Quadrature {

@@ -6,14 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "obol/privacy/pld/characteristic.h"
+#include "obol/privacy/pld/complex.h"
 #include "obol/privacy/pld/composition.h"
 
 namespace obol::privacy {
 namespace {
-
-using Complex = std::complex<double>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Composition one_part(std::shared_ptr<const Pair> pair, std::int64_t count, Direction direction,
                      double negligible = 1e-20) {
@@ -90,7 +87,7 @@ TEST(Law, DecaysAtLeastAsFastAsItSays) {
     for (const double sigma : {0.4, 1.0, 8.0}) {
       for (const Direction direction : {Direction::kRemove, Direction::kAdd, Direction::kEither}) {
         for (const double c : {0.5, 8.0, 60.0}) {
-          SCOPED_TRACE(testing::Message() << q << ", " << sigma << ", " << c);
+          SCOPED_TRACE(::testing::Message() << q << ", " << sigma << ", " << c);
           expect_decay(one_part(std::make_shared<GaussianPair>(q, sigma, 1), 1, direction), c,
                        0.37 * sigma);
         }

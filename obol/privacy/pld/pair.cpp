@@ -8,7 +8,6 @@
 namespace obol::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargestExponent = 700;  // exp() is finite up to 709
 
 // Mass of the standard normal distribution between two points, accurate also where both lie close

@@ -12,9 +12,12 @@
 // other's, and all the rest, about which both say the same.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 namespace obol::privacy {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Which of two neighbouring data sets is the larger. kEither is the law of one of K shards under
 // replacement: the remove law for losses above zero, its mirror below, and the rest at zero.

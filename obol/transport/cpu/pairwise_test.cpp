@@ -32,21 +32,6 @@ constexpr Shape kShapes[] = {{1, 1, 1},    {1, 1, 17},    {1, 5, 3},    {5, 1, 6
                              {4, 4, 16},   {4, 4, 32},    {7, 9, 31},   {8, 5, 100}, {3, 65, 129},
                              {50, 52, 53}, {13, 130, 33}, {6, 7, 1100}, {3, 3, 0},   {2, 0, 5}};
 
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  if (a.size() != b.size()) return false;
-  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
-template <class T>
-std::vector<T> normal_values(std::size_t count, double scale, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::normal_distribution<double> normal;
-  std::vector<T> values(count);
-  for (T& value : values) value = static_cast<T>(scale * normal(bits));
-  return values;
-}
-
 // Owns what an input points to. One element of everything is skipped, so that nothing is aligned,
 // and between the rows lies what spoils every sum.
 template <class T>
@@ -58,13 +43,13 @@ struct Problem {
     // Coordinates that are equal, for the sign of zero.
     for (std::size_t i = 0; i < std::min(shape.n, shape.m); ++i)
       for (std::size_t k = 0; k < shape.d; k += 3) x[1 + i * leading + k] = y[1 + i * leading + k];
-    plan = normal_values<T>(shape.n * shape.m, 1, 3);
+    plan = reference::normal_values<T>(shape.n * shape.m, 1, 3);
     for (T& value : plan) value = std::abs(value);
     in = {{x.data() + 1, shape.n, leading}, {y.data() + 1, shape.m, leading}, shape.d, ground};
   }
 
   std::vector<T> rows_of(std::size_t count, double scale, unsigned seed) const {
-    std::vector<T> values = normal_values<T>(1 + count * leading, scale, seed);
+    std::vector<T> values = reference::normal_values<T>(1 + count * leading, scale, seed);
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t k = shape.d; k < leading; ++k)
         values[1 + i * leading + k] = std::numeric_limits<T>::quiet_NaN();
@@ -122,7 +107,7 @@ void expect_gradient(const PairwiseInput<T>& in, const PlanView<T>& plan) {
   const std::vector<T> first = gradient_of(kernels.front(), in, plan);
   for (const PairwiseKernel<T>& kernel : kernels) {
     SCOPED_TRACE(kernel.name);
-    EXPECT_TRUE(same_bits(gradient_of(kernel, in, plan), first));
+    EXPECT_TRUE(reference::same_bits(gradient_of(kernel, in, plan), first));
   }
   for (std::size_t i = 0; i < in.x.count; ++i)
     for (std::size_t k = 0; k < in.dimension; ++k)
@@ -144,7 +129,7 @@ TYPED_TEST(Pairwise, CostFollowsItsDefinitionForEveryShapeAndKernel) {
       const std::vector<TypeParam> first = cost_of(kernels.front(), problem);
       for (const auto& kernel : kernels) {
         SCOPED_TRACE(std::string(kernel.name) + ", " + problem.name());
-        EXPECT_TRUE(same_bits(cost_of(kernel, problem), first));
+        EXPECT_TRUE(reference::same_bits(cost_of(kernel, problem), first));
       }
       for (std::size_t i = 0; i < expected.size(); ++i)
         EXPECT_NEAR(first[i], expected[i],
@@ -275,8 +260,9 @@ TYPED_TEST(Pairwise, DoesNotDependOnTheRangesOfRows) {
       pairwise_gradient(problem.in, problem.plan_view(), rows, Write::kOverwrite, gradient.data(),
                         45);
     }
-    EXPECT_TRUE(same_bits(cost, cost_of(kernel, problem)));
-    EXPECT_TRUE(same_bits(gradient, gradient_of(kernel, problem.in, problem.plan_view())));
+    EXPECT_TRUE(reference::same_bits(cost, cost_of(kernel, problem)));
+    EXPECT_TRUE(
+        reference::same_bits(gradient, gradient_of(kernel, problem.in, problem.plan_view())));
   }
 }
 

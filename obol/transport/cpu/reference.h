@@ -7,13 +7,31 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "obol/transport/cpu/pairwise.h"
 #include "obol/transport/cpu/softmin.h"
 
 namespace obol::transport::cpu::reference {
+
+// Whether two results are the same to the last bit.
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  if (a.size() != b.size()) return false;
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+template <class T>
+std::vector<T> normal_values(std::size_t count, double scale, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<double> normal;
+  std::vector<T> values(count);
+  for (T& value : values) value = static_cast<T>(scale * normal(bits));
+  return values;
+}
 
 // log sum_j exp(h_j - C_ij / epsilon).
 template <class T, class C>

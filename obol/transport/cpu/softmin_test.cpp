@@ -19,34 +19,19 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-template <class T>
-std::vector<T> normal_values(std::size_t count, double scale, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::normal_distribution<double> normal;
-  std::vector<T> values(count);
-  for (T& value : values) value = static_cast<T>(scale * normal(bits));
-  return values;
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  if (a.size() != b.size()) return false;
-  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
 // Owns what an input points to; one element of everything is skipped, so that nothing is aligned.
 template <class T>
-struct Problem {
-  Problem(std::size_t row_count, std::size_t columns, std::size_t padding, double scale,
-          double epsilon)
+struct SoftminProblem {
+  SoftminProblem(std::size_t row_count, std::size_t columns, std::size_t padding, double scale,
+                 double epsilon)
       : rows(row_count), leading(columns + padding) {
-    cost = normal_values<T>(1 + rows * leading, scale, 1);
+    cost = reference::normal_values<T>(1 + rows * leading, scale, 1);
     for (T& value : cost) value = std::abs(value);
     // What lies between the rows must not be read, or at least not be used.
     for (std::size_t i = 0; i < rows; ++i)
       for (std::size_t j = columns; j < leading; ++j)
         cost[1 + i * leading + j] = std::numeric_limits<T>::quiet_NaN();
-    h = normal_values<T>(1 + columns, 1, 2);
+    h = reference::normal_values<T>(1 + columns, 1, 2);
     in = {cost.data() + 1, leading, columns, h.data() + 1, epsilon};
   }
 
@@ -69,14 +54,14 @@ struct Problem {
 };
 
 template <class T>
-std::vector<T> run(const SoftminKernel<T>& kernel, const Problem<T>& problem) {
+std::vector<T> run(const SoftminKernel<T>& kernel, const SoftminProblem<T>& problem) {
   std::vector<T> out(problem.rows);
   kernel.softmin(problem.in, {0, problem.rows}, nullptr, out.data(), nullptr);
   return out;
 }
 
 template <class T>
-void expect_definition(const Problem<T>& problem) {
+void expect_definition(const SoftminProblem<T>& problem) {
   const std::vector<double> expected = reference::softmin(problem.in, problem.rows);
   const double tolerance = problem.in.epsilon * problem.argument_error();
   const auto kernels = softmin_kernels<T>();
@@ -85,7 +70,7 @@ void expect_definition(const Problem<T>& problem) {
     SCOPED_TRACE(std::string(kernel.name) + ", " + std::to_string(problem.rows) + " x " +
                  std::to_string(problem.in.columns));
     const std::vector<T> out = run(kernel, problem);
-    EXPECT_TRUE(same_bits(out, first));
+    EXPECT_TRUE(reference::same_bits(out, first));
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (std::isinf(expected[i]))
         EXPECT_EQ(out[i], expected[i]);
@@ -102,15 +87,15 @@ TYPED_TEST_SUITE(Softmin, Types);
 
 TYPED_TEST(Softmin, FollowsItsDefinitionForEveryWidthAndKernel) {
   for (std::size_t columns = 0; columns <= 140; ++columns)
-    expect_definition(Problem<TypeParam>(3, columns, columns % 3, 1, 0.1));
+    expect_definition(SoftminProblem<TypeParam>(3, columns, columns % 3, 1, 0.1));
   for (const std::size_t columns : {511, 512, 513, 1000, 8192})
-    expect_definition(Problem<TypeParam>(5, columns, 0, 1, 0.05));
-  expect_definition(Problem<TypeParam>(1, 1, 0, 1, 1));
-  expect_definition(Problem<TypeParam>(0, 4, 0, 1, 1));
+    expect_definition(SoftminProblem<TypeParam>(5, columns, 0, 1, 0.05));
+  expect_definition(SoftminProblem<TypeParam>(1, 1, 0, 1, 1));
+  expect_definition(SoftminProblem<TypeParam>(0, 4, 0, 1, 1));
 }
 
 TYPED_TEST(Softmin, SumsManyEqualTermsWithoutLoss) {
-  Problem<TypeParam> problem(2, 8192, 0, 0, 1);
+  SoftminProblem<TypeParam> problem(2, 8192, 0, 0, 1);
   std::fill(problem.h.begin(), problem.h.end(), TypeParam{0});
   for (const auto& kernel : softmin_kernels<TypeParam>())
     EXPECT_EQ(run(kernel, problem)[1], static_cast<TypeParam>(-std::log(8192.0))) << kernel.name;
@@ -150,7 +135,7 @@ TYPED_TEST(Softmin, LosesNothingWhenItsFirstColumnsAreTheLeast) {
 
 TYPED_TEST(Softmin, GivesColumnsWithoutWeightNoPart) {
   for (const std::size_t columns : {1, 7, 64, 100, 700}) {
-    Problem<TypeParam> problem(4, columns, 1, 1, 0.2);
+    SoftminProblem<TypeParam> problem(4, columns, 1, 1, 0.2);
     for (std::size_t j = 0; j < columns; ++j)
       if (j % 3 != 1) problem.h[1 + j] = static_cast<TypeParam>(-kInfinity);
     expect_definition(problem);
@@ -163,7 +148,7 @@ TYPED_TEST(Softmin, GivesColumnsWithoutWeightNoPart) {
 
 TYPED_TEST(Softmin, IsInfiniteWhereNothingHasWeight) {
   for (const std::size_t columns : {0, 1, 64, 99}) {
-    Problem<TypeParam> problem(2, columns, 0, 1, 0.2);
+    SoftminProblem<TypeParam> problem(2, columns, 0, 1, 0.2);
     std::fill(problem.h.begin(), problem.h.end(), static_cast<TypeParam>(-kInfinity));
     const std::vector<TypeParam> f(2, 1);
     for (const auto& kernel : softmin_kernels<TypeParam>()) {
@@ -178,13 +163,13 @@ TYPED_TEST(Softmin, IsInfiniteWhereNothingHasWeight) {
 
 TYPED_TEST(Softmin, HoldsForCostsOfHundredMillionEpsilons) {
   for (const std::size_t columns : {3, 65, 300}) {
-    expect_definition(Problem<TypeParam>(4, columns, 0, 1e3, 1e-5));
-    expect_definition(Problem<TypeParam>(4, columns, 0, 1e-30, 1e-38));
+    expect_definition(SoftminProblem<TypeParam>(4, columns, 0, 1e3, 1e-5));
+    expect_definition(SoftminProblem<TypeParam>(4, columns, 0, 1e-30, 1e-38));
   }
 }
 
 TYPED_TEST(Softmin, FollowsAMaximumThatKeepsRising) {
-  Problem<TypeParam> problem(2, 1000, 0, 1, 1);
+  SoftminProblem<TypeParam> problem(2, 1000, 0, 1, 1);
   for (std::size_t j = 0; j < 1000; ++j)
     problem.cost[1 + j] = static_cast<TypeParam>(5000 - 5. * j);
   expect_definition(problem);
@@ -195,7 +180,7 @@ TYPED_TEST(Softmin, FollowsAMaximumThatKeepsRising) {
 TYPED_TEST(Softmin, IsNeverNotANumberForFiniteCosts) {
   const auto largest = std::numeric_limits<TypeParam>::max();
   for (const TypeParam value : {largest, -largest, largest / 2, TypeParam{0}}) {
-    Problem<TypeParam> problem(1, 70, 0, 1, 1);
+    SoftminProblem<TypeParam> problem(1, 70, 0, 1, 1);
     for (std::size_t j = 1; j <= 70; j += 2) problem.cost[j] = value;
     for (const auto& kernel : softmin_kernels<TypeParam>())
       EXPECT_FALSE(std::isnan(run(kernel, problem)[0])) << kernel.name << ' ' << value;
@@ -204,7 +189,7 @@ TYPED_TEST(Softmin, IsNeverNotANumberForFiniteCosts) {
 
 TYPED_TEST(Softmin, ShowsACostThatIsNotANumber) {
   for (const std::size_t place : {0, 5, 63, 69}) {
-    Problem<TypeParam> problem(1, 70, 0, 1, 1);
+    SoftminProblem<TypeParam> problem(1, 70, 0, 1, 1);
     problem.cost[1 + place] = std::numeric_limits<TypeParam>::quiet_NaN();
     for (const auto& kernel : softmin_kernels<TypeParam>())
       EXPECT_TRUE(std::isnan(run(kernel, problem)[0])) << kernel.name << ' ' << place;
@@ -212,14 +197,14 @@ TYPED_TEST(Softmin, ShowsACostThatIsNotANumber) {
 }
 
 TYPED_TEST(Softmin, ReturnsMarginalsThatAreOneAtItsSolution) {
-  const Problem<TypeParam> problem(6, 333, 2, 1, 0.1);
-  std::vector<TypeParam> f = normal_values<TypeParam>(6, 0.1, 4);
+  const SoftminProblem<TypeParam> problem(6, 333, 2, 1, 0.1);
+  std::vector<TypeParam> f = reference::normal_values<TypeParam>(6, 0.1, 4);
   const std::vector<double> expected = reference::marginals(problem.in, 6, f.data());
   for (const auto& kernel : softmin_kernels<TypeParam>()) {
     std::vector<TypeParam> out(6);
     std::vector<TypeParam> marginals(6);
     kernel.softmin(problem.in, {0, 6}, f.data(), out.data(), marginals.data());
-    EXPECT_TRUE(same_bits(out, run(kernel, problem)));
+    EXPECT_TRUE(reference::same_bits(out, run(kernel, problem)));
     for (std::size_t i = 0; i < 6; ++i)
       EXPECT_NEAR(marginals[i] / expected[i], 1, problem.argument_error());
     std::vector<TypeParam> solved = out;
@@ -230,10 +215,10 @@ TYPED_TEST(Softmin, ReturnsMarginalsThatAreOneAtItsSolution) {
 
 TEST(SoftminInDouble, OfFloatCostsIsThatOfTheSameCostsWidened) {
   for (const std::size_t columns : {1, 5, 31, 32, 33, 100, 700}) {
-    const Problem<float> narrow(4, columns, 1, 1e3, 1e-3);
+    const SoftminProblem<float> narrow(4, columns, 1, 1e3, 1e-3);
     const std::vector<double> wide(narrow.cost.begin(), narrow.cost.end());
-    const std::vector<double> h = normal_values<double>(columns, 1e5, 3);
-    const std::vector<double> f = normal_values<double>(4, 1e2, 4);
+    const std::vector<double> h = reference::normal_values<double>(columns, 1e5, 3);
+    const std::vector<double> f = reference::normal_values<double>(4, 1e2, 4);
     const std::vector<double> weights(std::max<std::size_t>(4, columns), 0.25);
     const std::size_t leading = narrow.leading;
     for (std::size_t k = 0; k < softmin_kernels<double>().size(); ++k) {
@@ -245,7 +230,7 @@ TEST(SoftminInDouble, OfFloatCostsIsThatOfTheSameCostsWidened) {
                        out.data(), nullptr);
       mixed.softmin({narrow.cost.data() + 1, leading, columns, h.data(), 1e-3}, {0, 4}, nullptr,
                     mixed_out.data(), nullptr);
-      EXPECT_TRUE(same_bits(out, mixed_out)) << mixed.name << ", " << columns;
+      EXPECT_TRUE(reference::same_bits(out, mixed_out)) << mixed.name << ", " << columns;
       std::vector<double> plan(4 * columns);
       std::vector<float> mixed_plan(4 * columns);
       expected.plan({wide.data() + 1, leading, columns, f.data(), weights.data(), h.data(),
@@ -260,16 +245,16 @@ TEST(SoftminInDouble, OfFloatCostsIsThatOfTheSameCostsWidened) {
 }
 
 TYPED_TEST(Softmin, DoesNotDependOnTheRangesOfRows) {
-  const Problem<TypeParam> problem(7, 100, 0, 1, 0.1);
+  const SoftminProblem<TypeParam> problem(7, 100, 0, 1, 0.1);
   std::vector<TypeParam> out(7, -1);
   softmin(problem.in, {0, 3}, out.data());
   EXPECT_EQ(out[3], -1);
   softmin(problem.in, {3, 7}, out.data());
-  EXPECT_TRUE(same_bits(out, run(softmin_kernels<TypeParam>().front(), problem)));
+  EXPECT_TRUE(reference::same_bits(out, run(softmin_kernels<TypeParam>().front(), problem)));
 }
 
 TYPED_TEST(Softmin, RefusesArgumentsThatCannotBeMeant) {
-  Problem<TypeParam> problem(2, 4, 0, 1, 0);
+  SoftminProblem<TypeParam> problem(2, 4, 0, 1, 0);
   std::vector<TypeParam> out(8);
   EXPECT_THROW(softmin(problem.in, {0, 2}, out.data()), InvalidArgument);
   problem.in.epsilon = 1;
@@ -310,9 +295,9 @@ TYPED_TEST(Softmin, HasAnExponentialOfFullPrecision) {
 TYPED_TEST(Softmin, WritesThePlanOfItsPotentials) {
   using T = TypeParam;
   for (const std::size_t columns : {1, 2, 15, 16, 52, 129}) {
-    const Problem<T> problem(5, columns, 1, 1, 0.2);
-    const std::vector<T> f = normal_values<T>(5, 0.3, 5);
-    const std::vector<T> g = normal_values<T>(columns, 0.3, 6);
+    const SoftminProblem<T> problem(5, columns, 1, 1, 0.2);
+    const std::vector<T> f = reference::normal_values<T>(5, 0.3, 5);
+    const std::vector<T> g = reference::normal_values<T>(columns, 0.3, 6);
     const std::vector<T> a = {0.5, 0.25, 0, 0.125, 0.125};
     std::vector<T> b(columns, T{1} / static_cast<T>(columns));
     b[columns / 2] = 0;
