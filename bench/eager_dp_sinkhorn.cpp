@@ -22,7 +22,7 @@ EagerGenerator generator_of(const Options& options, const data::Dataset& data,
 
 // Bytes to [lowest, 1], once for all: the paper's code has floats in memory.
 Labelled records_of(const data::Dataset& data, double lowest, const torch::Device& device) {
-  const auto& bytes = std::get<std::vector<std::uint8_t>>(data.pixels);
+  const auto& bytes = std::get<data::PixelBytes>(data.pixels);
   const Tensor pixels = torch::from_blob(const_cast<std::uint8_t*>(bytes.data()),
                                          {data.count(), data.shape.pixels()}, torch::kByte);
   return {pixels.to(device, torch::kFloat).mul_((1 - lowest) / 255).add_(lowest),

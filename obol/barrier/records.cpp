@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
+#include <variant>
 
 #include "obol/barrier/gpu.h"
 #include "obol/base/error.h"
@@ -23,19 +25,28 @@ Tensor in_range(const Tensor& pixels, double lowest) {
   return pixels.to(torch::kFloat).mul_((1 - lowest) / white).add_(lowest);
 }
 
-Tensor pixels_of(const data::Dataset& data, const std::vector<std::int64_t>& order) {
+// The records of these indices, one after the other.
+Tensor pixels_of(const data::Dataset& data, std::span<const std::int64_t> indices) {
   const std::int64_t width = data.shape.pixels();
-  const auto copy = [&](const auto& pixels, auto type) {
-    using T = typename std::decay_t<decltype(pixels)>::value_type;
-    Tensor rows = torch::empty({static_cast<std::int64_t>(order.size()), width}, type);
-    T* to = rows.template data_ptr<T>();
-    for (const std::int64_t index : order)
-      to = std::copy_n(pixels.data() + index * width, width, to);
-    return rows;
-  };
-  if (const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&data.pixels))
-    return copy(*bytes, torch::kByte);
-  return copy(std::get<std::vector<float>>(data.pixels), torch::kFloat);
+  return std::visit(
+      [&](const auto& pixels) {
+        using T = typename std::decay_t<decltype(pixels)>::value_type;
+        Tensor rows = torch::empty({static_cast<std::int64_t>(indices.size()), width},
+                                   c10::CppTypeToScalarType<T>::value);
+        T* to = rows.template data_ptr<T>();
+        for (const std::int64_t index : indices)
+          to = std::copy_n(pixels.data() + index * width, width, to);
+        return rows;
+      },
+      data.pixels);
+}
+
+// All records where they are, in their file.
+Tensor view_of(const data::PixelBytes& bytes, std::int64_t width) {
+  return torch::from_blob(
+      const_cast<std::uint8_t*>(bytes.data()),
+      {static_cast<std::int64_t>(bytes.size()) / width, width}, [kept = bytes](void*) {},
+      torch::kByte);
 }
 
 }  // namespace
@@ -60,17 +71,23 @@ PrivateRecords::Stored PrivateRecords::store(const data::Dataset& data,
   for (const std::int64_t record : order)
     ++stored.class_ends[static_cast<std::size_t>(label_of(record))];
   std::partial_sum(stored.class_ends.begin(), stored.class_ends.end(), stored.class_ends.begin());
-  const Tensor pixels = pixels_of(data, order);
-  if (!options.features) {
-    stored.points = pixels.to(options.device);
+  const auto* bytes = std::get_if<data::PixelBytes>(&data.pixels);
+  if (bytes != nullptr && bytes->is_mapped() && options.device.is_cpu() && !options.features) {
+    stored.points = view_of(*bytes, data.shape.pixels());
+    stored.order = torch::tensor(order, torch::kLong);
     return stored;
   }
-  // Some thousands at a time: bytes take a quarter of what their floats do.
-  constexpr std::int64_t kAtOnce = 4096;
-  std::vector<Tensor> parts;
-  for (const Tensor& part : pixels.split(kAtOnce))
-    parts.push_back(options.features(in_range(part.to(options.device), options.lowest)));
-  stored.points = torch::cat(parts);
+  // Some thousands at a time: neither floats of all bytes are held, nor a second copy of all.
+  constexpr std::size_t kAtOnce = 4096;
+  std::size_t start = 0;
+  do {
+    const auto some = std::span(order).subspan(start, std::min(kAtOnce, order.size() - start));
+    Tensor part = pixels_of(data, some).to(options.device);
+    if (options.features) part = options.features(in_range(part, options.lowest));
+    if (start == 0) stored.points = torch::empty({data.count(), part.size(1)}, part.options());
+    stored.points.narrow(0, static_cast<std::int64_t>(start), part.size(0)).copy_(part);
+    start += kAtOnce;
+  } while (start < order.size());
   return stored;
 }
 
@@ -101,7 +118,9 @@ Sample PrivateRecords::take(const Stored& stored, double rate, RandomBits& bits)
     sample.class_counts.push_back(to - from);
     from = to;
   }
-  const Tensor rows = stored.points.index_select(0, torch::tensor(indices, torch::kLong));
+  Tensor chosen = torch::tensor(indices, torch::kLong);
+  if (stored.order.defined()) chosen = stored.order.index_select(0, chosen);
+  const Tensor rows = stored.points.index_select(0, chosen);
   const bool are_features = lowest_ == 0 && rows.scalar_type() == torch::kFloat;
   sample.points = are_features ? rows : in_range(rows, lowest_);
   return sample;

@@ -74,9 +74,11 @@ class PrivateRecords {
   [[nodiscard]] std::int64_t classes() const noexcept { return classes_; }
 
  private:
-  // Sorted by class, so that a sample in order is one too. Bytes, unless there are features.
+  // Sorted by class, so that a sample in order is one too. Bytes, unless there are features. Those
+  // of a mapped file stay there, on a processor, in whatever order they are.
   struct Stored {
     torch::Tensor points;
+    torch::Tensor order;  // where the records of the sorted ones lie; undefined: as they are
     std::vector<std::int64_t> class_ends;
   };
   static Stored store(const data::Dataset& data, const RecordOptions& options);

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
+#include "obol/data/npz.h"
+#include "obol/data/reader.h"
 
 namespace obol::barrier {
 namespace {
@@ -84,6 +86,27 @@ TEST(PrivateRecords, MayBeMappedToFeaturesOnce) {
   EXPECT_EQ(sample.points.sizes(), (std::vector<std::int64_t>{256, 1}));
   EXPECT_FLOAT_EQ(sample.points.max().item<float>(), 6);
   EXPECT_EQ(opened(records.draw(0, bits).value).points.size(0), 0);
+}
+
+TEST(PrivateRecords, ThatStayInTheirFileAreDrawnAsOthers) {
+  const TemporaryFolder folder;
+  data::write_npz(numbered(200, true), folder.path() / "data.npz");
+  const auto read = [&](std::uint64_t map_from) {
+    data::Dataset data =
+        data::read((folder.path() / "data.npz").string(), {.limits = {.map_from = map_from}});
+    EXPECT_EQ(std::get<data::PixelBytes>(data.pixels).is_mapped(), map_from == 1);
+    return PrivateRecords(Private<data::Dataset>(std::move(data)), {.lowest = -1});
+  };
+  const PrivateRecords mapped = read(1);
+  const PrivateRecords held = read(1 << 20);
+  SeededBits some(3);
+  SeededBits same(3);
+  for (int k = 0; k < 10; ++k) {
+    const Sample one = opened(mapped.draw(0.3, some).value);
+    const Sample other = opened(held.draw(0.3, same).value);
+    EXPECT_TRUE(torch::equal(one.points, other.points));
+    EXPECT_EQ(one.class_counts, other.class_counts);
+  }
 }
 
 TEST(PrivateRecords, OnAGpuAreDrawnAsOnAProcessor) {

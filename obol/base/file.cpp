@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +95,19 @@ std::size_t FileBytes::read_at(std::uint64_t offset, std::span<std::byte> out) c
     done += static_cast<std::size_t>(count);
   }
   return done;
+}
+
+Mapping::~Mapping() {
+  munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());  // NOLINT: as it was mapped
+}
+
+std::shared_ptr<const Mapping> FileBytes::map() const {
+  if (size_ == 0) return nullptr;
+  void* start =
+      mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ, MAP_PRIVATE, descriptor_, 0);
+  if (start == MAP_FAILED) return nullptr;
+  return std::make_shared<const Mapping>(
+      std::span(static_cast<const std::byte*>(start), static_cast<std::size_t>(size_)));
 }
 
 std::size_t MemoryBytes::read_at(std::uint64_t offset, std::span<std::byte> out) const {

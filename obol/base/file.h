@@ -21,6 +21,19 @@ namespace obol {
 
 using Path = std::filesystem::path;
 
+// A file's content where the system keeps it, to be read in place; it outlives the file's name.
+class Mapping {
+ public:
+  explicit Mapping(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
 // Bytes that can be read anywhere, and the name that messages about them carry.
 class Bytes {
  public:
@@ -32,6 +45,9 @@ class Bytes {
 
   // Reads exactly out.size() bytes or throws DataError: "WHAT must have ... bytes at offset ...".
   void read_exactly(std::uint64_t offset, std::span<std::byte> out, std::string_view what) const;
+
+  // The whole, or nothing where this is no file, or is empty, or the system will not.
+  [[nodiscard]] virtual std::shared_ptr<const Mapping> map() const { return nullptr; }
 };
 
 class FileBytes final : public Bytes {
@@ -43,6 +59,7 @@ class FileBytes final : public Bytes {
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] std::uint64_t size() const override { return size_; }
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const override;
+  [[nodiscard]] std::shared_ptr<const Mapping> map() const override;
 
  private:
   std::string name_;

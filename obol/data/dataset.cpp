@@ -52,7 +52,8 @@ Dataset select(const Dataset& data, const std::vector<std::int64_t>& indices) {
   const auto per_record = static_cast<std::size_t>(data.shape.pixels());
   std::visit(
       [&](const auto& from) {
-        std::decay_t<decltype(from)> to(indices.size() * per_record);
+        std::vector<typename std::decay_t<decltype(from)>::value_type> to(indices.size() *
+                                                                          per_record);
         for (std::size_t i = 0; i < indices.size(); ++i)
           std::copy_n(from.begin() + indices[i] * data.shape.pixels(), per_record,
                       to.begin() + static_cast<std::ptrdiff_t>(i * per_record));
@@ -69,7 +70,7 @@ std::vector<std::uint8_t> record_bytes(const Dataset& data, std::int64_t index) 
   const auto size = static_cast<std::size_t>(data.shape.pixels());
   std::vector<std::uint8_t> bytes(size);
   const std::int64_t start = index * data.shape.pixels();
-  if (const auto* whole = std::get_if<std::vector<std::uint8_t>>(&data.pixels)) {
+  if (const auto* whole = std::get_if<PixelBytes>(&data.pixels)) {
     std::copy_n(whole->begin() + start, size, bytes.begin());
   } else {
     const auto& real = std::get<std::vector<float>>(data.pixels);

@@ -1,4 +1,4 @@
-// Labelled images in memory, one byte or one float a pixel.
+// Labelled images, one byte or one float a pixel.
 //
 //   Dataset data = data::read("fashion-mnist", {.split = Split::kTest});
 //   data.count(), data.shape, data.labels[0]
@@ -8,6 +8,8 @@
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "obol/data/pixel_bytes.h"
 
 namespace obol::data {
 
@@ -23,7 +25,7 @@ struct ImageShape {
 std::string to_string(const ImageShape& shape);  // "28x28", "32x32x3" (height, width, channels)
 
 // [count, channels, height, width]: bytes 0..255, or floats in [0, 1].
-using Pixels = std::variant<std::vector<std::uint8_t>, std::vector<float>>;
+using Pixels = std::variant<PixelBytes, std::vector<float>>;
 
 struct Dataset {
   // What is known of the data even when it is private. The number of records M is a public

@@ -129,7 +129,7 @@ TEST(ToPixels, LeavesFractionsAndMakesBytesOfWholeNumbers) {
   const Pixels floats = to_pixels({0.0F, 0.25F, 1.0F}, std::nullopt, 3, "here");
   EXPECT_EQ(std::get<std::vector<float>>(floats), (std::vector<float>{0.0F, 0.25F, 1.0F}));
   const Pixels bytes = to_pixels({0.0F, 1.0F, 255.0F}, std::nullopt, 3, "here");
-  EXPECT_EQ(std::get<std::vector<std::uint8_t>>(bytes), (std::vector<std::uint8_t>{0, 1, 255}));
+  EXPECT_EQ(std::get<PixelBytes>(bytes), (std::vector<std::uint8_t>{0, 1, 255}));
 }
 
 TEST(ToPixels, ScalesFromTheRangeThatIsGiven) {

@@ -39,7 +39,10 @@ TEST(Fingerprint, IsTheSameForTheSameDataAndKeyOnly) {
 
 TEST(Fingerprint, ChangesWithPixelsLabelsAndShape) {
   Dataset other = two_pictures();
-  std::get<0>(other.pixels)[5] = 0;
+  const auto& stored = std::get<PixelBytes>(other.pixels);
+  std::vector<std::uint8_t> changed(stored.begin(), stored.end());
+  changed[5] = 0;
+  other.pixels = std::move(changed);
   EXPECT_NE(of(other), of(two_pictures()));
   other = two_pictures();
   other.labels = {1, 0};

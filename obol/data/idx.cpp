@@ -97,14 +97,14 @@ class IdxReader final : public Reader {
 
   Description describe() override {
     const FileBytes bytes(images_);
-    const auto stream = open_stream(bytes, limits_);
+    const auto stream = open_array(bytes, limits_);
     const IdxHeader header = read_idx_header(*stream);
     Description description{.format = "IDX",
                             .shape = image_shape(header, *stream),
                             .count = static_cast<std::int64_t>(header.dimensions[0]),
                             .class_names = {},
                             .class_counts = {}};
-    claimed_bytes(header.dimensions, 1, *stream, limits_);
+    claimed_bytes(header.dimensions, 1, *stream, {.max_bytes = kNoLimit});
     if (labels_) describe_labels(read_idx_labels(FileBytes(*labels_), limits_), description);
     return description;
   }
@@ -167,17 +167,22 @@ IdxHeader read_idx_header(Stream& stream) {
 }
 
 Dataset read_idx_images(const Bytes& bytes, const ReadLimits& limits) {
-  const auto stream = open_stream(bytes, limits);
+  const auto stream = open_array(bytes, limits);
   const IdxHeader header = read_idx_header(*stream);
   Dataset data{.shape = image_shape(header, *stream),
                .pixels = {},
                .labels = {},
                .class_names = {},
                .declared_size = static_cast<std::int64_t>(header.dimensions[0])};
-  std::vector<std::uint8_t> pixels(claimed_bytes(header.dimensions, 1, *stream, limits));
-  stream->read_exactly(std::as_writable_bytes(std::span(pixels)), "the pixels");
-  stream->expect_end();
-  channels_first(pixels, data.shape);
+  const bool is_turned = data.shape.channels > 1;
+  PixelBytes pixels = read_pixel_bytes(
+      *stream, header.dimensions,
+      {.max_bytes = limits.max_bytes, .map_from = is_turned ? kNoLimit : limits.map_from});
+  if (is_turned) {
+    std::vector<std::uint8_t> turned(pixels.begin(), pixels.end());
+    channels_first(turned, data.shape);
+    pixels = std::move(turned);
+  }
   data.pixels = std::move(pixels);
   return data;
 }

@@ -99,6 +99,18 @@ void check_npz_labels(const std::vector<std::int32_t>& labels, std::uint64_t num
                               where));
 }
 
+void put_channels_first(Pixels& pixels, const ImageShape& shape) {
+  if (shape.channels == 1) return;
+  if (auto* floats = std::get_if<std::vector<float>>(&pixels)) {
+    channels_first(*floats, shape);
+  } else {
+    const auto& stored = std::get<PixelBytes>(pixels);
+    std::vector<std::uint8_t> bytes(stored.begin(), stored.end());
+    channels_first(bytes, shape);
+    pixels = std::move(bytes);
+  }
+}
+
 Dataset read_images(Stream& stream, const ReadOptions& options) {
   const NpyHeader header = read_npy_header(stream);
   if (header.shape.empty())
@@ -109,15 +121,17 @@ Dataset read_images(Stream& stream, const ReadOptions& options) {
                .labels = {},
                .class_names = {},
                .declared_size = static_cast<std::int64_t>(header.shape[0])};
+  const bool is_as_stored =
+      !header.is_fortran_order && (!layout.is_channels_last || layout.shape.channels == 1);
   if (header.kind == 'u' && header.item_size == 1 && !options.range) {
-    data.pixels = read_npy_values<std::uint8_t>(stream, header, options.limits);
+    data.pixels = is_as_stored ? read_pixel_bytes(stream, header.shape, options.limits)
+                               : read_npy_values<std::uint8_t>(stream, header, options.limits);
   } else {
     auto values = read_npy_values<float>(stream, header, options.limits);
     data.pixels = to_pixels(std::move(values), options.range,
                             static_cast<std::size_t>(layout.shape.pixels()), stream.name());
   }
-  if (layout.is_channels_last)
-    std::visit([&](auto& pixels) { channels_first(pixels, layout.shape); }, data.pixels);
+  if (layout.is_channels_last) put_channels_first(data.pixels, layout.shape);
   return data;
 }
 
@@ -152,8 +166,7 @@ class NpyStream final : public RecordStream {
       *floats = unit_pixels(std::move(*floats), options_.range,
                             static_cast<std::size_t>(shape().pixels()),
                             static_cast<std::size_t>(done()), stream_->name());
-    if (layout_.is_channels_last)
-      std::visit([&](auto& pixels) { channels_first(pixels, shape()); }, result);
+    if (layout_.is_channels_last) put_channels_first(result, shape());
     return result;
   }
 
@@ -204,7 +217,7 @@ class NpzReader final : public Reader {
     only_labels.class_names = numbered_classes(only_labels.labels);
     if (arrays.labels) check_npz_labels(only_labels.labels, header.shape[0], bytes_.name());
     const Layout layout = layout_of(header.shape, stream->name());
-    claimed_bytes(header.shape, header.item_size, *stream, options_.limits);
+    claimed_bytes(header.shape, header.item_size, *stream, {.max_bytes = kNoLimit});
     return {.format = fmt::format("NPZ ({})", header.type_name()),
             .shape = layout.shape,
             .count = static_cast<std::int64_t>(header.shape[0]),
@@ -231,12 +244,12 @@ class NpyReader final : public Reader {
   NpyReader(const Path& path, ReadOptions options) : bytes_(path), options_(std::move(options)) {}
 
   Description describe() override {
-    const auto stream = open_stream(bytes_, options_.limits);
+    const auto stream = open_array(bytes_, options_.limits);
     const NpyHeader header = read_npy_header(*stream);
     if (header.shape.empty())
       throw DataError(violation("the images", "an array", "one number", stream->name()));
     const Layout layout = layout_of(header.shape, stream->name());
-    claimed_bytes(header.shape, header.item_size, *stream, options_.limits);
+    claimed_bytes(header.shape, header.item_size, *stream, {.max_bytes = kNoLimit});
     return {.format = fmt::format("NPY ({})", header.type_name()),
             .shape = layout.shape,
             .count = static_cast<std::int64_t>(header.shape[0]),
@@ -245,7 +258,7 @@ class NpyReader final : public Reader {
   }
 
   Dataset read() override {
-    const auto stream = open_stream(bytes_, options_.limits);
+    const auto stream = open_array(bytes_, options_.limits);
     return read_images(*stream, options_);
   }
 

@@ -102,8 +102,7 @@ class Resizer {
 };
 
 template <class T>
-std::vector<T> resize_planes(const std::vector<T>& in, const ImageShape& shape,
-                             const ImageSize& to) {
+std::vector<T> resize_planes(std::span<const T> in, const ImageShape& shape, const ImageSize& to) {
   const auto area_in = static_cast<std::size_t>(shape.height * shape.width);
   const auto area_out = static_cast<std::size_t>(to.height * to.width);
   std::vector<T> out(in.size() / area_in * area_out);
@@ -159,13 +158,17 @@ Picture centre_crop(const Picture& picture, std::int64_t side, const std::string
 }
 
 Picture resize(const Picture& picture, const ImageSize& size) {
-  return {resized_shape(picture.shape, size), resize_planes(picture.pixels, picture.shape, size)};
+  return {resized_shape(picture.shape, size),
+          resize_planes<std::uint8_t>(picture.pixels, picture.shape, size)};
 }
 
 Dataset resize(const Dataset& data, const ImageSize& size) {
   return {.shape = resized_shape(data.shape, size),
           .pixels = std::visit(
-              [&](const auto& pixels) -> Pixels { return resize_planes(pixels, data.shape, size); },
+              [&](const auto& pixels) -> Pixels {
+                using T = typename std::decay_t<decltype(pixels)>::value_type;
+                return resize_planes<T>(pixels, data.shape, size);
+              },
               data.pixels),
           .labels = data.labels,
           .class_names = data.class_names,

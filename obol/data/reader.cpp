@@ -85,7 +85,8 @@ class WholeStream final : public RecordStream {
     const auto end = begin + static_cast<std::ptrdiff_t>(count * shape().pixels());
     return std::visit(
         [&](const auto& pixels) -> Pixels {
-          return std::decay_t<decltype(pixels)>(pixels.begin() + begin, pixels.begin() + end);
+          using T = typename std::decay_t<decltype(pixels)>::value_type;
+          return std::vector<T>(pixels.begin() + begin, pixels.begin() + end);
         },
         data_.pixels);
   }

@@ -31,10 +31,13 @@ Dataset collected(const std::string& path, const ReadOptions& options = {}) {
   Dataset all = records->next(3);
   while (records->left() > 0) {
     const Dataset more = records->next(3);
-    std::visit(
-        [&](auto& pixels) {
-          const auto& next = std::get<std::decay_t<decltype(pixels)>>(more.pixels);
-          pixels.insert(pixels.end(), next.begin(), next.end());
+    all.pixels = std::visit(
+        [&](const auto& pixels) -> Pixels {
+          using All = std::decay_t<decltype(pixels)>;
+          std::vector<typename All::value_type> both(pixels.begin(), pixels.end());
+          const auto& next = std::get<All>(more.pixels);
+          both.insert(both.end(), next.begin(), next.end());
+          return both;
         },
         all.pixels);
   }

@@ -280,7 +280,8 @@ TEST(DisjointShards, OfABatchHoldItsRecordsAndDeclareSizesThatHideHowMany) {
   for (const Private<Dataset>& shard : disjoint_shards(batch, 4, bits)) {
     EXPECT_EQ(shard.facts().declared_size, 25);
     const Dataset inside = opened(shard);
-    together.insert(together.end(), bytes_of(inside).begin(), bytes_of(inside).end());
+    const auto bytes = bytes_of(inside);
+    together.insert(together.end(), bytes.begin(), bytes.end());
   }
   std::sort(together.begin(), together.end());
   EXPECT_EQ(together, bytes_of(opened(batch)));

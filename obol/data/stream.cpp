@@ -17,6 +17,7 @@ class PlainStream final : public Stream {
   PlainStream(const Bytes& bytes, std::uint64_t begin, std::uint64_t size, std::string name)
       : Stream(std::move(name)), bytes_(bytes), position_(begin), left_(size) {}
   [[nodiscard]] std::uint64_t most_left() const override { return left_; }
+  [[nodiscard]] Place place() const override { return {&bytes_, position_}; }
 
  private:
   std::size_t next(std::span<std::byte> out) override {
@@ -146,15 +147,20 @@ std::unique_ptr<Stream> inflate_stream(const Bytes& bytes, std::uint64_t begin, 
   return std::make_unique<InflateStream>(bytes, begin, size, wrapping, limits, std::move(name));
 }
 
-std::unique_ptr<Stream> open_stream(const Bytes& bytes, const ReadLimits& limits) {
+std::unique_ptr<Stream> open_array(const Bytes& bytes, const ReadLimits& limits) {
   std::array<std::byte, 2> magic{};
   const bool is_gzip =
       bytes.read_at(0, magic) == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
-  if (!is_gzip && bytes.size() > limits.max_bytes)
-    throw DataError(violation(bytes.name(), fmt::format("at most {} bytes long", limits.max_bytes),
-                              bytes.size()));
   return is_gzip ? inflate_stream(bytes, 0, bytes.size(), Wrapping::kGzip, limits, bytes.name())
                  : plain_stream(bytes, 0, bytes.size(), bytes.name());
+}
+
+std::unique_ptr<Stream> open_stream(const Bytes& bytes, const ReadLimits& limits) {
+  auto stream = open_array(bytes, limits);
+  if (stream->place().bytes != nullptr && bytes.size() > limits.max_bytes)
+    throw DataError(violation(bytes.name(), fmt::format("at most {} bytes long", limits.max_bytes),
+                              bytes.size()));
+  return stream;
 }
 
 std::size_t claimed_bytes(std::span<const std::uint64_t> factors, std::uint64_t item_size,

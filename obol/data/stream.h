@@ -17,6 +17,8 @@ namespace obol::data {
 struct ReadLimits {
   // The most a file may hold once unpacked; beyond that it is refused as a bomb.
   std::uint64_t max_bytes = std::uint64_t{8} << 30;
+  // Bytes that need no unpacking are left in their file, and mapped, from this size on.
+  std::uint64_t map_from = std::uint64_t{1} << 26;
 };
 
 // For what is not held in memory.
@@ -38,6 +40,12 @@ class Stream {
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }  // after inflating
   // No more than this can still come.
   [[nodiscard]] virtual std::uint64_t most_left() const = 0;
+  // Where the next byte lies, as it is; nowhere, if it must be unpacked.
+  struct Place {
+    const Bytes* bytes = nullptr;
+    std::uint64_t offset = 0;
+  };
+  [[nodiscard]] virtual Place place() const { return {}; }
   // "NAME, offset N".
   [[nodiscard]] std::string where() const;
 
@@ -63,6 +71,8 @@ std::unique_ptr<Stream> inflate_stream(const Bytes& bytes, std::uint64_t begin, 
 
 // The whole file, inflated if it starts like gzip.
 std::unique_ptr<Stream> open_stream(const Bytes& bytes, const ReadLimits& limits);
+// The same of an array whose header tells its size: there is no limit before that is known.
+std::unique_ptr<Stream> open_array(const Bytes& bytes, const ReadLimits& limits);
 
 // The product of `factors` times `item_size`, or DataError where it overflows, exceeds the limit
 // or the stream cannot hold it: called before anything of that size is allocated.

@@ -218,8 +218,9 @@ Dataset counting_floats(std::int64_t count, const ImageShape& shape, std::int32_
   return counting<float>(count, shape, num_classes, 1.0F / 255.0F);
 }
 
-const std::vector<std::uint8_t>& bytes_of(const Dataset& data) {
-  return std::get<std::vector<std::uint8_t>>(data.pixels);
+std::vector<std::uint8_t> bytes_of(const Dataset& data) {
+  const auto& bytes = std::get<PixelBytes>(data.pixels);
+  return {bytes.begin(), bytes.end()};
 }
 
 const std::vector<float>& floats_of(const Dataset& data) {

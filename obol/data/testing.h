@@ -97,7 +97,7 @@ Picture plain_picture(const ImageShape& shape, std::uint8_t value);
 // Bytes 0, 1, 2, ... (or as many 255ths); labels 0, 1, ... in turn where there are classes.
 Dataset counting_bytes(std::int64_t count, const ImageShape& shape, std::int32_t num_classes = 0);
 Dataset counting_floats(std::int64_t count, const ImageShape& shape, std::int32_t num_classes = 0);
-const std::vector<std::uint8_t>& bytes_of(const Dataset& data);
+std::vector<std::uint8_t> bytes_of(const Dataset& data);
 const std::vector<float>& floats_of(const Dataset& data);
 
 // Writes a file below `folder`, with the folders between.

@@ -143,6 +143,7 @@ class EntryStream final : public Stream {
   [[nodiscard]] std::uint64_t most_left() const override {
     return std::min(entry_.size - done_, content_->most_left());
   }
+  [[nodiscard]] Place place() const override { return content_->place(); }
 
  private:
   std::size_t next(std::span<std::byte> out) override {

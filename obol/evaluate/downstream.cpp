@@ -169,8 +169,10 @@ LabelledImages to_tensors(const data::Dataset& data) {
   const std::vector<std::int64_t> sizes{data.count(), data.shape.channels, data.shape.height,
                                         data.shape.width};
   Tensor images;
-  if (const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&data.pixels))
-    images = torch::tensor(at::ArrayRef<std::uint8_t>(*bytes)).to(at::kFloat).div_(255);
+  if (const auto* bytes = std::get_if<data::PixelBytes>(&data.pixels))
+    images = torch::tensor(at::ArrayRef<std::uint8_t>(bytes->data(), bytes->size()))
+                 .to(at::kFloat)
+                 .div_(255);
   else
     images = torch::tensor(at::ArrayRef<float>(std::get<std::vector<float>>(data.pixels)));
   return {images.view(sizes), torch::tensor(at::ArrayRef<std::int32_t>(data.labels)).to(at::kLong)};

@@ -33,8 +33,9 @@ TEST(Sample, IsTheSameWithTheSameSeedOnly) {
   EXPECT_FALSE(with(5).is_labelled());
 }
 
-const std::vector<std::uint8_t>& bytes_of(const data::Dataset& images) {
-  return std::get<std::vector<std::uint8_t>>(images.pixels);
+std::vector<std::uint8_t> bytes_of(const data::Dataset& images) {
+  const auto& bytes = std::get<data::PixelBytes>(images.pixels);
+  return {bytes.begin(), bytes.end()};
 }
 
 // As after training: normalisations that have seen images, some channels much larger than others,
@@ -134,7 +135,8 @@ TEST(Sample, DependsNeitherOnTheCountNorOnTheThreads) {
     at::set_num_threads(count == 7 ? 1 : 3);
     const data::Dataset some = sample(*generator, {.count = count, .seed = 1});
     const auto& bytes = bytes_of(some);
-    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), bytes_of(all).begin())) << count;
+    const auto first = bytes_of(all);
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), first.begin())) << count;
     EXPECT_TRUE(std::equal(some.labels.begin(), some.labels.end(), all.labels.begin())) << count;
   }
   at::set_num_threads(threads);

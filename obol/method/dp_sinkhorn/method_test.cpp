@@ -90,9 +90,10 @@ class Golden {
  public:
   Golden(const Options& options, const data::Dataset& data, std::uint64_t seed)
       : options_(options), bits_(seed) {
-    const Tensor bytes = torch::tensor(
-        at::ArrayRef<std::uint8_t>(std::get<std::vector<std::uint8_t>>(data.pixels)), torch::kByte);
-    records_ = bytes.view({data.count(), -1}).to(torch::kDouble) / 255;
+    const auto& bytes = std::get<data::PixelBytes>(data.pixels);
+    const Tensor pixels =
+        torch::tensor(at::ArrayRef<std::uint8_t>(bytes.data(), bytes.size()), torch::kByte);
+    records_ = pixels.view({data.count(), -1}).to(torch::kDouble) / 255;
     labels_ = torch::tensor(data.labels, torch::kLong);
     generator_ = model::make_generator(options.generator, data.shape, data.num_classes());
     generator_->to(torch::kDouble);
