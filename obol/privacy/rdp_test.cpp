@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/privacy/pld/pair.h"
+
 namespace obol::privacy {
 namespace {
 
