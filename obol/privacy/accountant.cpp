@@ -38,6 +38,16 @@ Guarantee account_by_pld(const std::vector<Event>& events, Delta delta, const Ac
           .group_size = how.group_size};
 }
 
+// The noise of the program is that of real numbers at every outcome but for a factor: the program
+// is (epsilon + 2k, e^k delta)-private where the mechanism is (epsilon, delta)-private, with 2k
+// below 4e-9 for 2^35 values (docs/guarantees/noise.md).
+constexpr double kNoiseInEpsilon = 4e-9;
+constexpr double kNoiseInDelta = 1e-8;  // relative
+
+bool has_noise(const Event& event) {
+  return count_of(event) > 0 && !std::holds_alternative<LocalRandomizedResponse>(event);
+}
+
 }  // namespace
 
 std::string_view name_of(AccountantKind kind) {
@@ -64,7 +74,15 @@ Guarantee account(const std::vector<Event>& events, Delta delta, const Accountin
   });
   const bool by_rdp = how.kind == AccountantKind::kRdp ||
                       (how.kind == AccountantKind::kTightest && has_fixed_batches);
-  return by_rdp ? account_by_rdp(events, delta, how) : account_by_pld(events, delta, how);
+  const auto of = by_rdp ? account_by_rdp : account_by_pld;
+  // The classic conversion is the papers' arithmetic, shown beside what is guaranteed.
+  const bool is_published = by_rdp && how.conversion == Conversion::kClassic;
+  if (is_published || std::none_of(events.begin(), events.end(), has_noise))
+    return of(events, delta, how);
+  Guarantee guarantee = of(events, Delta{delta.value() * (1 - kNoiseInDelta)}, how);
+  guarantee.epsilon += kNoiseInEpsilon;
+  guarantee.delta = delta.value();
+  return guarantee;
 }
 
 Neighbours neighbours_of(const std::vector<Event>& events) {

@@ -62,17 +62,11 @@ NoiseGrid grid_for(double sensitivity, double multiplier, double magnified, int 
   return {.spacing = spacing, .scale = widened, .largest = kMostSpacings * spacing};
 }
 
-// Says neither which value nor what it is: both are private.
-template <class Real>
-void check_values(std::span<const Real> values, const NoiseGrid& grid) {
-  const bool fits = std::all_of(values.begin(), values.end(), [&](Real value) {
-    return std::fabs(static_cast<double>(value)) <= grid.largest;
-  });
-  if (!fits)
-    throw InvalidArgument(
-        violation("each value to which noise is added",
-                  fmt::format("finite and at most {:.2g} in magnitude", grid.largest),
-                  std::string_view("not, for at least one")));
+// A value that the grid does not take counts as the nearest that it does, one that is not a number
+// as zero. Refusing them would tell that they occur; this moves neighbours no further apart.
+void fit(std::span<double> values, const NoiseGrid& grid) {
+  for (double& value : values)
+    value = std::isnan(value) ? 0 : std::clamp(value, -grid.largest, grid.largest);
 }
 
 struct GaussianDraws {
@@ -93,7 +87,9 @@ struct GaussianDraws {
         continue;
       const std::uint64_t radius_low = bits();
       const std::uint64_t angle_low = bits();
-      const auto pair = exact_gaussian({words[i], radius_low}, {words[i + 1], angle_low});
+      WideWord radius = {words[i], radius_low};
+      if (radius_word_in_doubt(words[i])) radius = lengthen_tail(radius, bits);
+      const auto pair = exact_gaussian(radius, {words[i + 1], angle_low});
       steps[i] = nearest_step(pair[0], steps_per_unit);
       steps[i + 1] = nearest_step(pair[1], steps_per_unit);
     }
@@ -114,7 +110,17 @@ struct LaplaceDraws {
                      std::span<double> steps) {
     for (std::size_t i = 0; i < words.size(); ++i)
       if (exponent_word_in_doubt(words[i]) || laplace_in_doubt(draws[i] * steps_per_unit))
-        steps[i] = nearest_step(exact_laplace({words[i], bits()}), steps_per_unit);
+        steps[i] = nearest_step(settled(bits, words[i]), steps_per_unit);
+  }
+
+ private:
+  // A word is a sign and the exponent's first 63 bits.
+  static Quad settled(RandomBits& bits, std::uint64_t word) {
+    WideWord wide = {word, bits()};
+    if (!exponent_word_in_doubt(word)) return exact_laplace(wide);
+    wide.third = bits();
+    if (word > 1) return exact_laplace(wide);
+    return exact_laplace_tail(lengthen_tail({wide.low, wide.third}, bits), word == 1);
   }
 };
 
@@ -145,6 +151,7 @@ void add_blocks(RandomBits& bits, std::span<double> values, const NoiseGrid& gri
   while (!values.empty()) {
     const std::size_t count = std::min(values.size(), kBlock);
     const std::size_t needed = Draws::words_for(count);
+    fit(values.first(count), grid);
     bits.fill(words.first(needed));
     Draws::transform(words.first(needed), draws.first(needed));
     if (!Draws::round(words.first(needed), draws.first(needed), steps_per_unit,
@@ -158,13 +165,11 @@ void add_blocks(RandomBits& bits, std::span<double> values, const NoiseGrid& gri
 
 template <class Draws>
 void add(RandomBits& bits, std::span<double> values, const NoiseGrid& grid) {
-  check_values(std::span<const double>(values), grid);
   add_blocks<Draws>(bits, values, grid);
 }
 
 template <class Draws>
 void add(RandomBits& bits, std::span<float> values, const NoiseGrid& grid) {
-  check_values(std::span<const float>(values), grid);
   WipedBlock<double> wide;
   while (!values.empty()) {
     const std::size_t count = std::min(values.size(), kBlock);

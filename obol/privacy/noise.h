@@ -6,8 +6,8 @@
 //
 // Guarantee: values of that l2 (for Laplace: l1) sensitivity, given to one call of add_gaussian
 // (add_laplace), are released as the mechanism with real numbers would, with the noise multiplier
-// (scale over sensitivity) that the event records, up to an addition to delta of at most
-// (1 + exp(epsilon)) 2^-70 per value.
+// (scale over sensitivity) that the event records, every outcome up to a factor within 2^-64 of 1
+// per value.
 //
 // Why. The sum of two doubles tells in its low bits what was added (Mironov 2012). Here both are
 // whole multiples of one spacing g, a power of two between 2^-25 and 2^-24 of the noise's scale
@@ -23,11 +23,8 @@
 //     of itself, which could change its rounding once in 2^25 draws: a draw that near to the
 //     middle of two multiples (one pair of Gaussians in 2^18 is, or has an extreme word) is
 //     computed again from 128 random bits, in quadruple precision, or on a GPU by pairs of doubles.
-//     What is left is the chance that even this rounds the wrong way: below 2^-70 a draw. A draw x
-//     off by e of itself is within that of a middle with probability 2 e |x| steps, in the mean
-//     1.6 2^26 e for Gaussians and 2 2^32 e for Laplace, with e below 2^-98 (by pairs of doubles;
-//     2^-105 in quadruple precision). The words' width, below 2^-88 in all, and the mass beyond the
-//     last 128-bit draw (13 standard deviations), 2^-128, are nothing beside it.
+//     Where it still rounds the wrong way, it does so within 2^-98 |x| of the middle, for every
+//     outcome alike: docs/guarantees/noise.md has what follows from that.
 //
 // A fixed seed and the same calls give the same results on every processor, with whatever
 // instructions it has. Random words, and draws made of them, are wiped before a call returns.
@@ -60,8 +57,8 @@ NoiseGrid grid_of(const GaussianNoise& noise, std::size_t dimension);
 NoiseGrid grid_of(const LaplaceNoise& noise, std::size_t dimension);
 
 // Adds the noise in place. Throws InvalidArgument, with nothing changed, if the noise cannot be
-// meant or a value is not finite or beyond `largest`; clipped values never are, so that this tells
-// nothing of them. In single precision the result is then rounded, which is post-processing.
+// meant. A value beyond `largest` counts as that, one that is not a number as zero. In single
+// precision the result is then rounded, which is post-processing.
 void add_gaussian(RandomBits& bits, std::span<double> values, const GaussianNoise& noise);
 void add_gaussian(RandomBits& bits, std::span<float> values, const GaussianNoise& noise);
 void add_laplace(RandomBits& bits, std::span<double> values, const LaplaceNoise& noise);

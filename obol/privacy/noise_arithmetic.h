@@ -27,11 +27,27 @@ struct NoiseGrid {
   double largest;  // the greatest magnitude of a value that the grid takes: 2^51 spacings
 };
 
-// 128 random bits, high word first.
+// Random bits of a number from 0 to 1, high word first: (high, low, third) 2^-192 and another
+// 2^-zero_bits. 128 bits are enough but near 0, where the number's logarithm is large and its own
+// digits count: lengthen_tail.
 struct WideWord {
   std::uint64_t high;
   std::uint64_t low;
+  std::uint64_t third = std::uint64_t{1} << 63;
+  int zero_bits = 0;
 };
+
+// Reads on until the number has at least 128 digits behind the zeros that it begins with. So the
+// tails of a draw end nowhere, and are as finely drawn as its middle. `next` gives random words.
+template <class Next>
+OBOL_HOST_DEVICE WideWord lengthen_tail(WideWord word, Next&& next) {
+  constexpr int kWordBits = 64;
+  word.third = next();
+  while (word.high == 0) {
+    word = {word.low, word.third, next(), word.zero_bits + kWordBits};
+  }
+  return word;
+}
 
 struct NormalPair {
   double first;

@@ -11,4 +11,8 @@ std::array<Quad, 2> exact_gaussian(WideWord radius, WideWord angle) {
 
 Quad exact_laplace(WideWord word) { return exact_laplace_draw<Quad>(word); }
 
+Quad exact_laplace_tail(WideWord magnitude, bool is_negative) {
+  return exact_laplace_tail<Quad>(magnitude, is_negative);
+}
+
 }  // namespace obol::privacy

@@ -46,14 +46,18 @@ OBOL_HOST_DEVICE Number number_of(std::uint64_t word) {
          static_cast<Number>(static_cast<double>(word & 0xffffffff));
 }
 
-// (2^64 high + low + 1/2) 2^-128
+// (2^128 high + 2^64 low + third + 1/2) 2^-192, without the zeros that may come before.
 template <class Number>
 OBOL_HOST_DEVICE Number middle_of(WideWord word) {
+  const Number rest =
+      (number_of<Number>(word.third) + static_cast<Number>(0.5)) * static_cast<Number>(0x1p-64);
   return number_of<Number>(word.high) * static_cast<Number>(0x1p-64) +
-         (number_of<Number>(word.low) + static_cast<Number>(0.5)) * static_cast<Number>(0x1p-128);
+         (number_of<Number>(word.low) + rest) * static_cast<Number>(0x1p-128);
 }
 
-OBOL_HOST_DEVICE inline WideWord complement(WideWord word) { return {~word.high, ~word.low}; }
+OBOL_HOST_DEVICE inline WideWord complement(WideWord word) {
+  return {~word.high, ~word.low, ~word.third};
+}
 
 // Whether what follows `term` can still change the sum.
 template <class Number>
@@ -108,8 +112,10 @@ OBOL_HOST_DEVICE Number alternating(Number first, Number t, double k) {
 
 template <class Number>
 OBOL_HOST_DEVICE ExactPair<Number> exact_gaussian_pair(WideWord radius_word, WideWord angle_word) {
-  const Number log = exact::log_of(exact::middle_of<Number>(radius_word),
-                                   exact::middle_of<Number>(exact::complement(radius_word)));
+  const Number log =
+      exact::log_of(exact::middle_of<Number>(radius_word),
+                    exact::middle_of<Number>(exact::complement(radius_word))) -
+      static_cast<Number>(static_cast<double>(radius_word.zero_bits)) * exact::log_two<Number>();
   const Number radius = exact::root_of(static_cast<Number>(-2.0) * log);
   // The quarter is taken off the whole numbers, so that the angle left keeps its digits.
   const std::uint64_t quarter = (angle_word.high + (std::uint64_t{1} << 61)) >> 62;
@@ -136,11 +142,22 @@ template <class Number>
 OBOL_HOST_DEVICE Number exact_laplace_draw(WideWord word) {
   // The lowest bit of the high word is the sign; the rest, 63 bits and 64, is the exponent's word.
   const auto two = static_cast<Number>(2.0);
-  const WideWord magnitude = {word.high >> 1, word.low};
-  const WideWord below_one = {~word.high >> 1, ~word.low};
+  const WideWord magnitude = {word.high >> 1, word.low, word.third};
+  const WideWord below_one = {~word.high >> 1, ~word.low, ~word.third};
   const Number log = exact::log_of(exact::middle_of<Number>(magnitude) * two,
                                    exact::middle_of<Number>(below_one) * two);
   return (word.high & 1) != 0 ? log : -log;
+}
+
+// The same where the exponent's 63 bits are all zero: its further bits.
+template <class Number>
+OBOL_HOST_DEVICE Number exact_laplace_tail(WideWord magnitude, bool is_negative) {
+  constexpr double kExponentBits = 63;
+  const Number log =
+      exact::log_of(exact::middle_of<Number>(magnitude),
+                    exact::middle_of<Number>(exact::complement(magnitude))) -
+      static_cast<Number>(kExponentBits + magnitude.zero_bits) * exact::log_two<Number>();
+  return is_negative ? log : -log;
 }
 
 // The whole number next to a draw, in steps.

@@ -179,11 +179,13 @@ TEST(Rounding, TakesMoreWordsForDrawsInDoubtAndRoundsThemExactly) {
       if (!radius_word_in_doubt(words[i]) && !gaussian_in_doubt(draws[i] * steps) &&
           !gaussian_in_doubt(draws[i + 1] * steps))
         continue;
-      const auto exact =
-          exact_gaussian({words[i], words.at(extra)}, {words[i + 1], words.at(extra + 1)});
+      WideWord radius = {words[i], words.at(extra)};
+      const WideWord angle = {words[i + 1], words.at(extra + 1)};
+      extra += 2;
+      if (radius_word_in_doubt(words[i])) radius.third = words.at(extra++);
+      const auto exact = exact_gaussian(radius, angle);
       EXPECT_EQ(values[i], static_cast<double>(nearest(exact[0], steps)) * grid.spacing);
       EXPECT_EQ(values[i + 1], static_cast<double>(nearest(exact[1], steps)) * grid.spacing);
-      extra += 2;
       ++settled;
     }
     ASSERT_EQ(extra, words.size());

@@ -52,9 +52,9 @@ bool gaussian_in_doubt(double scaled);
 bool exponent_word_in_doubt(std::uint64_t word);
 bool laplace_in_doubt(double scaled);
 
-// Relative error below 2^-105, but for the width of the words' intervals, which is 2^-128 in
-// probability.
+// Relative error below 2^-105, but for the width of the words' intervals.
 std::array<Quad, 2> exact_gaussian(WideWord radius, WideWord angle);
 Quad exact_laplace(WideWord word);
+Quad exact_laplace_tail(WideWord magnitude, bool is_negative);
 
 }  // namespace obol::privacy

@@ -28,7 +28,7 @@ struct BitsState {
   double squares[kMostParts];  // sums over parts of rows, between the two launches of a release
 };
 
-enum class Purpose : std::uint32_t { kNoise = 1, kDoubts = 2, kSample = 3 };
+enum class Purpose : std::uint32_t { kNoise = 1, kDoubts = 2, kSample = 3, kTails = 4 };
 
 constexpr int kBlockWords = 8;
 
@@ -55,8 +55,18 @@ OBOL_HOST_DEVICE __attribute__((noinline)) inline privacy::NormalPair settled_pa
   words_of(key, Purpose::kDoubts, launch, block, low);
   const int radius = 2 * pair;
   const int angle = 2 * pair + 1;
-  const auto exact = privacy::exact_gaussian_pair<privacy::DoubleDouble>(
-      {high[radius], low[radius]}, {high[angle], low[angle]});
+  privacy::WideWord radius_word = {high[radius], low[radius]};
+  if (privacy::extreme_radius(high[radius])) {
+    // Each further word is of a purpose of its own: kTails and the numbers after it.
+    auto purpose = static_cast<std::uint32_t>(Purpose::kTails);
+    radius_word = privacy::lengthen_tail(radius_word, [&] {
+      std::uint64_t more[kBlockWords];
+      words_of(key, static_cast<Purpose>(purpose++), launch, block, more);
+      return more[radius];
+    });
+  }
+  const auto exact =
+      privacy::exact_gaussian_pair<privacy::DoubleDouble>(radius_word, {high[angle], low[angle]});
   return {privacy::nearest_step(exact.first, steps_per_unit),
           privacy::nearest_step(exact.second, steps_per_unit)};
 }
@@ -106,11 +116,10 @@ OBOL_INLINE float clip_factor(double norm, double bound) {
   return norm <= DBL_MAX && factor >= FLT_MIN ? static_cast<float>(factor) : 0.0F;
 }
 
-// A float with the noise's steps, as privacy::add_gaussian makes it. Nothing can be refused here: a
-// value beyond `largest` counts as that.
-OBOL_INLINE float noisy(float value, double steps, const privacy::NoiseGrid& grid) {
-  const double fitting =
-      std::fmin(std::fmax(static_cast<double>(value), -grid.largest), grid.largest);
+// A value with the noise's steps, as privacy::add_gaussian makes it, as a float. A value beyond
+// `largest` counts as that.
+OBOL_INLINE float noisy(double value, double steps, const privacy::NoiseGrid& grid) {
+  const double fitting = std::fmin(std::fmax(value, -grid.largest), grid.largest);
   return static_cast<float>(privacy::with_steps(fitting, steps, grid.spacing, 1 / grid.spacing));
 }
 
