@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
-#include "obol/transport/tensor/cost.h"
 
 namespace obol::barrier {
 namespace {
@@ -17,11 +16,6 @@ using torch::Tensor;
 
 // Norms are taken in double; what is left is the rounding of a product in float.
 constexpr double kRoundingOfClip = 1e-6;
-// The norm of a pull comes from distances and shares in float.
-constexpr double kRoundingOfPull = 1e-4;
-// A sum of pulls in float depends a little on all of them; by an estimate, some 6e-4 of clip_norm
-// at 600 records a class that all pull one way. The noise is widened by this much.
-constexpr double kRoundingOfSum = 1e-3;
 
 void check(const BarrierOptions& options) {
   const auto need = [](double value, const char* name) {
@@ -40,45 +34,6 @@ Tensor scale_to(const Tensor& norms, double bound) {
 }
 
 Tensor finite_or_zero(const Tensor& values) { return torch::nan_to_num(values, 0.0, 0.0, 0.0); }
-
-// Samples class by class, [classes, most of a class, dimension], short classes filled up; and
-// [classes, most] with 0 where there is no sample.
-struct ByClass {
-  Tensor points;
-  Tensor present;
-
-  ByClass(const Sample& samples, std::int64_t count) {
-    if (samples.present.defined()) {
-      present = samples.present.view({count, -1});
-      points = samples.points.view({count, present.size(1), -1});
-      return;
-    }
-    const auto classes = static_cast<std::int64_t>(samples.class_counts.size());
-    const std::int64_t most =
-        *std::max_element(samples.class_counts.begin(), samples.class_counts.end());
-    Tensor indices = torch::zeros({classes, most}, torch::kLong);
-    Tensor mask = torch::zeros({classes, most}, torch::kFloat);
-    std::int64_t from = 0;
-    for (std::int64_t c = 0; c < classes; ++c) {
-      const std::int64_t count = samples.class_counts[static_cast<std::size_t>(c)];
-      indices[c].slice(0, 0, count) = torch::arange(from, from + count);
-      mask[c].slice(0, 0, count) = 1;
-      from += count;
-    }
-    present = mask.to(samples.points.options());
-    points = from == classes * most
-                 ? samples.points
-                 : samples.points.index_select(0, indices.flatten().to(samples.points.device()));
-    points = points.view({classes, most, -1});
-  }
-};
-
-// Squared, [classes, rows, samples].
-Tensor distances_of(const Tensor& x, const Tensor& samples) {
-  transport::PointPairs pairs;
-  for (std::int64_t c = 0; c < x.size(0); ++c) pairs.emplace_back(x[c], samples[c]);
-  return torch::stack(transport::cost_matrices(pairs, {}));
-}
 
 }  // namespace
 
@@ -134,21 +89,6 @@ Tensor BatchBarrier::release(const Drawn<Tensor>& gradient) {
       .view(sizes);
 }
 
-Tensor pull(const Rows& rows, const Sample& samples, double regularization, double clip_norm) {
-  const torch::NoGradGuard no_grad;
-  if (samples.points.size(0) == 0) return torch::zeros_like(rows.points);
-  const ByClass others(samples, rows.classes);
-  const Tensor x = rows.points.view({rows.classes, -1, rows.points.size(1)});
-  const Tensor potentials = rows.potentials.to(x.options()).view({rows.classes, -1, 1});
-  const Tensor distances = distances_of(x, others.points);
-  const Tensor shares = torch::softmax((potentials - distances).div_(regularization), 1);
-  const Tensor norms = shares.square().mul_(distances).sum(1).sqrt_();
-  const Tensor scale = scale_to(norms, clip_norm / (1 + kRoundingOfPull)).mul_(others.present);
-  const Tensor weighted = shares.mul(scale.unsqueeze(1));
-  return torch::baddbmm(x * weighted.sum(2, true), weighted, others.points, 1, -1)
-      .view(rows.points.sizes());
-}
-
 RecordBarrier::RecordBarrier(Door& door, const BarrierOptions& options, double regularization)
     : door_(door), options_(options), regularization_(regularization) {
   check(options);
@@ -158,13 +98,15 @@ RecordBarrier::RecordBarrier(Door& door, const BarrierOptions& options, double r
 
 Tensor RecordBarrier::release(const Rows& rows, const Drawn<Sample>& sample) {
   const auto sum = sample.map([&](const Sample& records) {
-    return finite_or_zero(pull(rows, records, regularization_, options_.clip_norm));
+    return exact_pull(rows, records, regularization_, options_.clip_norm);
   });
-  return door_.release(
-      kTraining,
-      privacy::SampledGaussian{
-          .sampling_rate = sum.rate, .noise_multiplier = options_.noise_multiplier, .count = 1},
-      {.sensitivity = options_.clip_norm * (1 + kRoundingOfSum)}, sum.value);
+  return door_
+      .release(
+          kTraining,
+          privacy::SampledGaussian{
+              .sampling_rate = sum.rate, .noise_multiplier = options_.noise_multiplier, .count = 1},
+          {.sensitivity = options_.clip_norm}, sum.value)
+      .to(rows.points.scalar_type());
 }
 
 ShardBarrier::ShardBarrier(const BarrierOptions& options, Clip clip, std::int64_t rows,

@@ -71,6 +71,12 @@ struct Rows {
 // it is the record barrier that makes it private.
 torch::Tensor pull(const Rows& rows, const Sample& samples, double regularization,
                    double clip_norm);
+// The same in double. Every record's pull is rounded to a grid by itself, and their sum is exact:
+// two samples that differ in one record give results that differ by that record's rounded pull,
+// which is at most clip_norm long, bit for bit whatever the others are (pull_arithmetic.h). A
+// record with a coordinate that is not finite pulls nothing.
+torch::Tensor exact_pull(const Rows& rows, const Sample& samples, double regularization,
+                         double clip_norm);
 
 // Releases R(X, f; Y) of a private sample Y, rows and potentials being public. A record adds one
 // clipped pull: the sensitivity is clip_norm, however large the sample. m = noise_multiplier.

@@ -28,7 +28,8 @@ double multiplier_of(const privacy::Event& event) {
 }
 
 // Secure bits have no order to keep: each thread draws its own.
-void add_noise(RandomBits& bits, std::span<float> values, const privacy::GaussianNoise& noise) {
+template <class Real>
+void add_noise(RandomBits& bits, std::span<Real> values, const privacy::GaussianNoise& noise) {
   if (dynamic_cast<SecureBits*>(&bits) == nullptr) {
     privacy::add_gaussian(bits, values, noise);
     return;
@@ -77,11 +78,15 @@ torch::Tensor Door::open(const privacy::Event& event, const Bound& bound,
     return bound.clip > 0 ? gpu::clipped_with_noise(*device_bits_, opened, bound.clip, noise)
                           : gpu::with_noise(*device_bits_, opened, noise);
   }
-  torch::Tensor noisy = torch::empty(opened.sizes(), torch::kFloat)
+  // Counts and sums in double keep all their digits until they have noise.
+  const bool is_wide = bound.clip == 0 && opened.scalar_type() == torch::kDouble;
+  torch::Tensor noisy = torch::empty(opened.sizes(), is_wide ? torch::kDouble : torch::kFloat)
                             .copy_(bound.clip > 0 ? clip_rows(opened, bound.clip) : opened);
-  add_noise(bits_,
-            std::span<float>(noisy.data_ptr<float>(), static_cast<std::size_t>(noisy.numel())),
-            noise);
+  const auto count = static_cast<std::size_t>(noisy.numel());
+  if (is_wide)
+    add_noise(bits_, std::span(noisy.data_ptr<double>(), count), noise);
+  else
+    add_noise(bits_, std::span(noisy.data_ptr<float>(), count), noise);
   return noisy;
 }
 

@@ -7,6 +7,7 @@
 
 #include "obol/barrier/cuda/bits.h"
 #include "obol/barrier/cuda/noise.h"
+#include "obol/barrier/cuda/pull.h"
 #include "obol/barrier/cuda/sampling.h"
 
 namespace obol::barrier::gpu {
@@ -50,6 +51,14 @@ Bits::Bits(RandomBits& bits, const torch::Device& device) {
 Bits::~Bits() = default;
 
 Tensor with_noise(Bits& bits, const Tensor& values, const privacy::GaussianNoise& noise) {
+  if (values.scalar_type() == torch::kDouble) {
+    const Tensor dense = values.contiguous();
+    Tensor rounded = torch::empty(values.sizes(), values.options().dtype(torch::kFloat));
+    cuda::add_gaussian(
+        bits.state().bits, dense.data_ptr<double>(), rounded.data_ptr<float>(), dense.numel(),
+        privacy::grid_of(noise, static_cast<std::size_t>(dense.numel())), stream_of(dense));
+    return rounded;
+  }
   Tensor noisy = float_copy(values);
   const auto grid = privacy::grid_of(noise, static_cast<std::size_t>(noisy.numel()));
   cuda::add_gaussian(bits.state().bits, noisy.data_ptr<float>(), noisy.numel(), grid,
@@ -70,6 +79,21 @@ Tensor clipped_with_noise(Bits& bits, const Tensor& values, double bound,
   if (noisy.numel() > 0)
     cuda::release_rows(bits.state().bits, rows_of(noisy), bound, grid, stream_of(noisy));
   return noisy;
+}
+
+void clipped_weights(Tensor& products, const Tensor& squares, const Tensor& potentials,
+                     const Tensor& sample_squares, const PullOptions& options) {
+  const Tensor rows = squares.contiguous();
+  const Tensor weights = potentials.contiguous();
+  const Tensor samples = sample_squares.contiguous();
+  cuda::weigh({.products = products.data_ptr<double>(),
+               .squares = rows.data_ptr<double>(),
+               .potentials = weights.data_ptr<double>(),
+               .sample_squares = samples.data_ptr<double>(),
+               .classes = products.size(0),
+               .rows = products.size(1),
+               .samples = products.size(2)},
+              options, stream_of(products));
 }
 
 Tables::Tables(std::int64_t steps, std::int64_t classes, std::int64_t capacity,

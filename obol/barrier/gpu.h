@@ -8,6 +8,7 @@
 
 #include <torch/torch.h>
 
+#include "obol/barrier/pull_arithmetic.h"
 #include "obol/base/random.h"
 #include "obol/privacy/noise.h"
 
@@ -28,7 +29,7 @@ class Bits {
   std::unique_ptr<State> state_;
 };
 
-// A float copy of `values` with that noise.
+// `values`, of floats or doubles, with that noise, rounded to float at the end.
 torch::Tensor with_noise(Bits& bits, const torch::Tensor& values,
                          const privacy::GaussianNoise& noise);
 // Rows [n, ...] of floats, scaled down to `bound` each: barrier::clip_rows.
@@ -36,6 +37,12 @@ torch::Tensor clipped_rows(const torch::Tensor& values, double bound);
 // Both in one pass.
 torch::Tensor clipped_with_noise(Bits& bits, const torch::Tensor& values, double bound,
                                  const privacy::GaussianNoise& noise);
+
+// Products [classes, rows, samples] of doubles to weights, in place: pull_arithmetic.h. `squares`
+// and `potentials` are [classes, rows], `sample_squares` [classes, samples].
+void clipped_weights(torch::Tensor& products, const torch::Tensor& squares,
+                     const torch::Tensor& potentials, const torch::Tensor& sample_squares,
+                     const PullOptions& options);
 
 // Poisson samples of many steps, of records that are stored class by class.
 struct Tables {

@@ -25,6 +25,12 @@ torch::Tensor clipped_with_noise(Bits& /*bits*/, const torch::Tensor& /*values*/
   refuse();
 }
 
+void clipped_weights(torch::Tensor& /*products*/, const torch::Tensor& /*squares*/,
+                     const torch::Tensor& /*potentials*/, const torch::Tensor& /*sample_squares*/,
+                     const PullOptions& /*options*/) {
+  refuse();
+}
+
 Tables::Tables(std::int64_t /*steps*/, std::int64_t /*classes*/, std::int64_t /*capacity*/,
                const torch::Device& /*device*/) {
   refuse();

@@ -49,6 +49,12 @@ double parameter(std::string_view text, double least, double most) {
   return value;
 }
 
+// The nearest multiples of 2^-bits, in double.
+Tensor on_grid(const Tensor& values, int bits) {
+  const double per_unit = std::ldexp(1.0, bits);
+  return values.to(torch::kDouble).mul(per_unit).round_().div_(per_unit);
+}
+
 }  // namespace
 
 Features::Features(const data::ImageShape& shape, Tensor vertical, Tensor horizontal, Rows rows)
@@ -63,6 +69,25 @@ Tensor Features::operator()(const Tensor& images) const {
   const Tensor down = torch::matmul(vertical_.to(images.device()), planes);
   const Tensor both = torch::matmul(down, horizontal_.to(images.device()).t());
   return both.reshape({images.size(0), -1});
+}
+
+Tensor Features::of_records(const Tensor& images) const {
+  const torch::NoGradGuard no_grad;
+  if (are_pixels()) return images;
+  // Numbers up to 64 of 18 bits behind the point, times those of a matrix, at most 1, of 20: sums
+  // of 2^9 of them have 53 bits. Rounded in between, the second product is as exact.
+  constexpr int kPointBits = 18;
+  constexpr int kMatrixBits = 20;
+  constexpr double kLargest = 64;
+  const auto exact = [&](const Tensor& values) {
+    return on_grid(values.clamp(-kLargest, kLargest), kPointBits);
+  };
+  const Tensor planes = exact(images.view({-1, shape_.height, shape_.width}));
+  const Tensor down =
+      exact(torch::matmul(on_grid(vertical_.to(images.device()), kMatrixBits), planes));
+  const Tensor both =
+      torch::matmul(down, on_grid(horizontal_.to(images.device()), kMatrixBits).t());
+  return both.to(torch::kFloat).reshape({images.size(0), -1});
 }
 
 Tensor Features::dropped(const Tensor& images) const {

@@ -26,6 +26,10 @@ class Features {
   [[nodiscard]] bool are_pixels() const { return !vertical_.defined(); }
   // [n, channels * height * width]; differentiable.
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& images) const;
+  // The same of private records, [n, ...] to floats: numbers are rounded to grids on the way, on
+  // which products are exact, so that the features of one record do not depend, in any bit, on
+  // which others are computed with it.
+  [[nodiscard]] torch::Tensor of_records(const torch::Tensor& images) const;
   // The part of images that the features cannot see, in pixels; undefined where they see all.
   [[nodiscard]] torch::Tensor dropped(const torch::Tensor& images) const;
   [[nodiscard]] Features to(const torch::Device& device) const;

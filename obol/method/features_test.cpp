@@ -69,5 +69,22 @@ TEST(Features, SayWhatTheyTake) {
     EXPECT_THROW(parse_features(bad, kShape), InvalidArgument) << bad;
 }
 
+// Blocks of matrix products treat the last rows of a batch in another way than the first.
+TEST(Features, OfARecordDoNotDependOnTheOthersInAnyBit) {
+  torch::manual_seed(3);
+  const data::ImageShape shape{.channels = 1, .height = 28, .width = 28};
+  for (const char* text : {"dct:14", "blur:2", "dct:28"}) {
+    const Features features = parse_features(text, shape);
+    const torch::Tensor images = torch::rand({1000, 784});
+    const torch::Tensor whole = features.of_records(images);
+    EXPECT_LT((whole - features(images)).abs().max().item<double>(), 1e-3);
+    for (const std::int64_t from : {0, 1, 3, 500, 999})
+      for (const std::int64_t count : {1, 2, 7, 64})
+        EXPECT_TRUE(whole.slice(0, from, from + count)
+                        .equal(features.of_records(images.slice(0, from, from + count))))
+            << text << " " << from << " " << count;
+  }
+}
+
 }  // namespace
 }  // namespace obol::method

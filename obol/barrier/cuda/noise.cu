@@ -51,7 +51,7 @@ class Eight {
              steps);
 #pragma unroll
     for (int k = 0; k < kBlockWords; ++k)
-      items_[k] = noisy(finite_or_zero(items_[k]) * factor, steps[k], grid);
+      items_[k] = noisy(static_cast<double>(finite_or_zero(items_[k]) * factor), steps[k], grid);
     store();
   }
 
@@ -134,6 +134,23 @@ __global__ void __launch_bounds__(kThreads)
   eight.release(state, launch, blockIdx.y * blocks_of_row + block, factor, grid);
 }
 
+__global__ void __launch_bounds__(kThreads)
+    wide_noise_kernel(BitsState* state, const double* values, float* out, std::int64_t count,
+                      const NoiseGrid grid) {
+  const std::uint64_t launch = take_launch(state);
+  const std::int64_t block = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t start = block * kBlockWords;
+  if (start >= count) return;
+  double steps[kBlockWords];
+  steps_of(state->key, launch, static_cast<std::uint32_t>(block), grid.scale / grid.spacing, steps);
+#pragma unroll
+  for (int k = 0; k < kBlockWords; ++k) {
+    if (start + k >= count) continue;
+    const double value = values[start + k];
+    out[start + k] = noisy(isfinite(value) ? value : 0.0, steps[k], grid);
+  }
+}
+
 __global__ void __launch_bounds__(kThreadsOfRow)
     release_kernel(BitsState* state, const DeviceRows rows, double clip_norm, const NoiseGrid grid,
                    std::int64_t blocks_of_row) {
@@ -199,6 +216,17 @@ void add_gaussian(DeviceBits& bits, float* values, std::int64_t count, const Noi
   check_noise(1, blocks_for(count), grid);
   if (count == 0) return;
   launch_noise(bits, {values, 1, count, count}, 0, 0, grid, stream);
+}
+
+void add_gaussian(DeviceBits& bits, const double* values, float* noisy, std::int64_t count,
+                  const NoiseGrid& grid, cudaStream_t stream) {
+  require(count >= 0, "the number of values", "not negative", static_cast<double>(count));
+  const std::int64_t blocks = blocks_for(count);
+  check_noise(1, blocks, grid);
+  if (count == 0) return;
+  wide_noise_kernel<<<static_cast<unsigned>((blocks + kThreads - 1) / kThreads), kThreads, 0,
+                      stream>>>(bits.state(), values, noisy, count, grid);
+  check(cudaGetLastError(), "noise of doubles");
 }
 
 void release_rows(DeviceBits& bits, const DeviceRows& rows, double clip_norm, const NoiseGrid& grid,

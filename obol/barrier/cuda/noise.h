@@ -33,6 +33,10 @@ struct DeviceRows {
 void add_gaussian(DeviceBits& bits, float* values, std::int64_t count,
                   const privacy::NoiseGrid& grid, cudaStream_t stream);
 
+// The same of doubles, to the last of their digits, rounded to float only once they have noise.
+void add_gaussian(DeviceBits& bits, const double* values, float* noisy, std::int64_t count,
+                  const privacy::NoiseGrid& grid, cudaStream_t stream);
+
 // Scales each row down to at most `clip_norm` in l2, rounding included, and adds the noise. A row
 // that has a value that is not finite is zero before it has noise. The whole of a gradient is one
 // row: long ones take the whole GPU and two launches.

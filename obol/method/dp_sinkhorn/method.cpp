@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "obol/barrier/pull_arithmetic.h"
 #include "obol/base/error.h"
 #include "obol/method/state.h"
 #include "obol/model/script.h"
@@ -64,6 +65,14 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
                                         "given with barrier record and labelled data", "missing"));
     });
     located("method.features", [&] { parse_features(options.method.features, facts.shape); });
+    located("method.clip_norm", [&] {
+      const double most = barrier::kMostClippedSum /
+                          static_cast<double>(std::max<std::int64_t>(1, facts.declared_size));
+      if (options.method.clip_norm > most)
+        throw InvalidArgument(violation("method.clip_norm",
+                                        fmt::format("at most {:.4g} for so many records", most),
+                                        options.method.clip_norm));
+    });
     return;
   }
   located("method.cost", [&] { transport::parse_cost(options.method.cost); });
@@ -88,7 +97,7 @@ DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& dat
                       .lowest = lowest_of(options.generator),
                       .features = features_.are_pixels()
                                       ? std::function<Tensor(const Tensor&)>()
-                                      : [this](const Tensor& x) { return features_(x); },
+                                      : [this](const Tensor& x) { return features_.of_records(x); },
                       .by_class = options.barrier == "record"}),
       trainee_({options.generator, options.optimizer, options.method.average}, shape_,
                data.facts().num_classes, surroundings.device),
