@@ -266,7 +266,8 @@ bool is_finite(const NamedTensor& tensor) {
   return tensor.type != NumberType::kFloat64 || all_finite<double>(tensor.bytes);
 }
 
-std::string tensor_file(const TensorTexts& texts, const std::vector<NamedTensor>& tensors) {
+std::string tensor_file(const TensorTexts& texts, const std::vector<NamedTensor>& tensors,
+                        TensorSum sum) {
   check_can_be_written(texts, tensors);
   std::vector<NamedTensor> ordered = tensors;
   std::stable_sort(ordered.begin(), ordered.end(), [](const NamedTensor& a, const NamedTensor& b) {
@@ -289,6 +290,7 @@ std::string tensor_file(const TensorTexts& texts, const std::vector<NamedTensor>
   file.reserve(total);
   for (const NamedTensor& tensor : ordered)
     file.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  if (sum == TensorSum::kElsewhere) return file;
   Sha256 hash;
   hash.update(file);
   const std::string key = fmt::format("\"{}\":\"", kSumKey);
@@ -296,7 +298,8 @@ std::string tensor_file(const TensorTexts& texts, const std::vector<NamedTensor>
   return file;
 }
 
-TensorFile::TensorFile(std::span<const std::byte> bytes, const std::string& where) : where_(where) {
+TensorFile::TensorFile(std::span<const std::byte> bytes, const std::string& where, TensorSum sum)
+    : where_(where) {
   std::uint64_t size = 0;
   if (bytes.size() >= kSizeBytes) std::memcpy(&size, bytes.data(), kSizeBytes);
   if (bytes.size() < kSizeBytes || size > std::min(kLargestHeader, bytes.size() - kSizeBytes))
@@ -305,7 +308,7 @@ TensorFile::TensorFile(std::span<const std::byte> bytes, const std::string& wher
   const auto header = bytes.subspan(kSizeBytes, static_cast<std::size_t>(size));
   const auto numbers = bytes.subspan(kSizeBytes + header.size());
   HeaderReader reader({reinterpret_cast<const char*>(header.data()), header.size()}, where_);
-  const std::size_t sum = kSizeBytes + read_texts(reader, texts_);
+  const std::size_t digits = kSizeBytes + read_texts(reader, texts_);
   std::uint64_t from = 0;
   while (!reader.is_next("}")) {
     if (tensors_.size() == kMostTensors) reader.refuse("of 4096 tensors at most", "of more");
@@ -322,7 +325,11 @@ TensorFile::TensorFile(std::span<const std::byte> bytes, const std::string& wher
   if (from != numbers.size())
     throw DataError(violation("a file of tensors", fmt::format("of {} bytes of numbers", from),
                               fmt::format("of {}", numbers.size()), where));
-  if (sum_of(bytes.first(sum), bytes.subspan(sum + kSumDigits)) != texts_[kSumKey])
+  const std::string expected =
+      sum == TensorSum::kElsewhere
+          ? std::string(kSumDigits, '0')
+          : sum_of(bytes.first(digits), bytes.subspan(digits + kSumDigits));
+  if (expected != texts_[kSumKey])
     throw DataError(violation("the checksum of a file of tensors", "that of its content",
                               "another; the file is damaged", where));
   texts_.erase(kFormatKey);

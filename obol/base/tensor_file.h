@@ -48,15 +48,21 @@ std::string in_words(NumberType type, const std::vector<std::int64_t>& shape);  
 // and backslashes.
 using TensorTexts = std::map<std::string, std::string>;
 
+// Where the checksum is. Elsewhere: the file is part of another that has one of its own, and the 64
+// digits are zeros.
+enum class TensorSum { kInside, kElsewhere };
+
 // Those of 8 bytes a number come first, so that each tensor is aligned; else in the order given.
 // InvalidArgument on what a file cannot hold.
-std::string tensor_file(const TensorTexts& texts, const std::vector<NamedTensor>& tensors);
+std::string tensor_file(const TensorTexts& texts, const std::vector<NamedTensor>& tensors,
+                        TensorSum sum = TensorSum::kInside);
 
 class TensorFile {
  public:
   // `bytes` is the whole file and must outlive this; `where` names it in messages. DataError on
   // anything that tensor_file would not have written, and on a wrong checksum.
-  TensorFile(std::span<const std::byte> bytes, const std::string& where);
+  TensorFile(std::span<const std::byte> bytes, const std::string& where,
+             TensorSum sum = TensorSum::kInside);
 
   // Without the format and the checksum.
   [[nodiscard]] const TensorTexts& texts() const noexcept { return texts_; }

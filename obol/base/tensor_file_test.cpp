@@ -92,6 +92,17 @@ TEST(TensorFile, GivesBackWhatWasWritten) {
   EXPECT_NO_THROW(parse(tensor_file({}, {})));
 }
 
+TEST(TensorFile, HasNoChecksumWhereItIsElsewhere) {
+  const std::string text = tensor_file({}, some_tensors(), TensorSum::kElsewhere);
+  const auto bytes = std::as_bytes(std::span(text));
+  EXPECT_NE(text.find(std::string(64, '0')), std::string::npos);
+  EXPECT_EQ(TensorFile(bytes, "section", TensorSum::kElsewhere).tensors().size(), 4U);
+  EXPECT_THROW(TensorFile(bytes, "section"), DataError);
+  const std::string with_sum = some_file();
+  EXPECT_THROW(TensorFile(std::as_bytes(std::span(with_sum)), "section", TensorSum::kElsewhere),
+               DataError);
+}
+
 TEST(TensorFile, IsLaidOutAsSafetensorsIs) {
   const std::string text = some_file();
   std::uint64_t size = 0;

@@ -30,7 +30,7 @@ const std::string& section(const run::Sections& sections, const char* name) {
 
 TensorReader reader_of(const run::Sections& sections, const char* name) {
   TensorFile file(std::as_bytes(std::span(section(sections, name))),
-                  fmt::format("the section {} of a checkpoint", name));
+                  fmt::format("the section {} of a checkpoint", name), TensorSum::kElsewhere);
   if (file.texts() != kOfCheckpoint)
     throw DataError(violation(fmt::format("the section {} of a checkpoint", name),
                               "tensors of a checkpoint", "something else"));
@@ -66,13 +66,13 @@ std::string saved(const Tensor& tensor) { return saved(std::vector<Tensor>{tenso
 std::string saved(const std::vector<Tensor>& tensors) {
   TensorWriter writer;
   for (std::size_t k = 0; k < tensors.size(); ++k) writer.add(std::to_string(k), tensors[k]);
-  return writer.bytes(kOfCheckpoint);
+  return writer.bytes(kOfCheckpoint, TensorSum::kElsewhere);
 }
 
 std::string saved(const torch::nn::Module& module) {
   TensorWriter writer;
   writer.add(module);
-  return writer.bytes(kOfCheckpoint);
+  return writer.bytes(kOfCheckpoint, TensorSum::kElsewhere);
 }
 
 std::string saved(torch::optim::Optimizer& optimizer) {
@@ -91,7 +91,7 @@ std::string saved(torch::optim::Optimizer& optimizer) {
       if (own.momentum_buffer().defined()) writer.add(name_in(k, kFirst), own.momentum_buffer());
     }
   }
-  return writer.bytes(kOfCheckpoint);
+  return writer.bytes(kOfCheckpoint, TensorSum::kElsewhere);
 }
 
 void restore(const run::Sections& sections, const char* name, const Tensor& to) {

@@ -1,5 +1,5 @@
 // Tensors, networks and optimisers as sections of a checkpoint: numbers and shapes, in the layout
-// of obol/base/tensor_file.h.
+// of obol/base/tensor_file.h, under the checksum of the checkpoint.
 //
 //   sections["generator"] = saved(*generator);
 //   restore(sections, "generator", *generator);

@@ -42,8 +42,8 @@ void TensorWriter::add(const torch::nn::Module& module) {
     for (const auto& item : named) add(item.key(), item.value());
 }
 
-std::string TensorWriter::bytes(const TensorTexts& texts) const {
-  return tensor_file(texts, tensors_);
+std::string TensorWriter::bytes(const TensorTexts& texts, TensorSum sum) const {
+  return tensor_file(texts, tensors_, sum);
 }
 
 void TensorReader::copy(const std::string& name, const Tensor& to) {

@@ -25,7 +25,8 @@ class TensorWriter {
   void add(const std::string& name, const torch::Tensor& tensor);
   // Parameters and buffers.
   void add(const torch::nn::Module& module);
-  [[nodiscard]] std::string bytes(const TensorTexts& texts) const;
+  [[nodiscard]] std::string bytes(const TensorTexts& texts,
+                                  TensorSum sum = TensorSum::kInside) const;
 
  private:
   std::vector<torch::Tensor> kept_;
