@@ -147,7 +147,7 @@ class Release(unittest.TestCase):
 
     def test_a_recipient_checks_it(self):
         said = self.do("verify", self.release)
-        self.assertIn("10 files", said)
+        self.assertIn("11 files", said)
         self.assertIn("not signed", said)
         self.assertIn("verified: epsilon", said)
         subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=self.release, check=True)
