@@ -29,7 +29,7 @@ void add_recipes(CLI::App& root, Action& action);
 void add_release(CLI::App& root, Action& action);
 void add_report(CLI::App& root, Action& action);
 void add_sweep(CLI::App& root, Action& action);
-void add_training(CLI::App& root, Action& action);  // train and sample
+void add_training(CLI::App& root, Action& action);  // train, sample and export
 void add_transport(CLI::App& root, Action& action);
 
 }  // namespace obol::cli

@@ -75,6 +75,9 @@ Certificate verified(const VerifyArguments& arguments) {
   report::ReleaseCheck found = report::verify_release(arguments.folder, key);
   std::cout << fmt::format("verified: {} files by their SHA-256 sums\n{}\n", found.files,
                            in_words(found.signer));
+  if (found.has_script)
+    std::cout << "not checked: generator.pt, a program for PyTorch; 'obol export' makes one of "
+                 "generator.safetensors\n";
   return std::move(found.certificate);
 }
 

@@ -27,10 +27,11 @@ struct ReleaseArguments {
 ExitCode run(const ReleaseArguments& arguments) {
   constexpr std::int64_t kCount = 60'000;
   const TensorPart& tensors = needed_tensor_part();
-  const auto draw = [&](const Path& generator, const Path& samples) {
+  const auto use = [&](const Path& generator, const report::MadeFiles& made) {
+    tensors.export_script({.run = generator.string(), .out = made.script.string()});
     SampleRequest request = arguments.request;
     request.run = generator.string();
-    request.out = samples.string();
+    request.out = made.samples.string();
     request.count = arguments.count.value_or(kCount);
     request.threads = arguments.threads.value_or(0);
     tensors.sample(request);
@@ -38,7 +39,7 @@ ExitCode run(const ReleaseArguments& arguments) {
   report::ReleaseOptions options{
       .run = arguments.run, .out = arguments.out, .seed = arguments.request.seed, .sign = {}};
   if (!arguments.sign.empty()) options.sign = arguments.sign;
-  report::write_release(options, draw);
+  report::write_release(options, use);
   if (!options.sign)
     log_info("not signed: whoever has it cannot tell who made it; --sign KEY signs");
   std::cout << arguments.out << '\n';

@@ -74,7 +74,7 @@ bool is_evaluated(const Task& task) {
   std::error_code error;
   return task.run.evaluation && is_of_same_settings(*task.run.evaluation, task.evaluate) &&
          fs::last_write_time(run / "evaluation.json", error) >=
-             fs::last_write_time(run / "generator.pt", error);
+             fs::last_write_time(run / run::kGeneratorName, error);
 }
 
 class Sweeper {

@@ -88,6 +88,12 @@ struct SampleRequest {
   std::int64_t threads = 0;
 };
 
+// obol export.
+struct ExportRequest {
+  std::string run;
+  std::string out;
+};
+
 // obol evaluate. Texts may be empty where optional.
 struct EvaluateRequest {
   std::string subject;  // the folder of a run, or labelled images
@@ -165,6 +171,7 @@ struct TensorPart {
   TransportAnswer (*transport)(const TransportRequest& request);
   run::Outcome (*train)(const TrainRequest& request);
   void (*sample)(const SampleRequest& request);
+  void (*export_script)(const ExportRequest& request);
   EvaluateAnswer (*evaluate)(const EvaluateRequest& request);
   // Null where gRPC is missing.
   run::Outcome (*serve)(const ServeRequest& request);

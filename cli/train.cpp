@@ -1,4 +1,5 @@
-// obol train | sample: from a recipe to a generator, and from a generator to images
+// obol train | sample | export: from a recipe to a generator, and from that to images or
+// TorchScript
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -75,7 +76,10 @@ void add_sample(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand("sample", "make images with a trained generator");
   auto arguments = std::make_shared<Arguments>();
   SampleRequest& request = arguments->request;
-  command->add_option("run", request.run, "the folder of a run, or its generator.pt")->required();
+  command
+      ->add_option("run", request.run,
+                   "the folder of a run or release, or its generator.safetensors")
+      ->required();
   add_whole(*command, "--count", arguments->count, "how many");
   add_whole(*command, "--label", request.label, "of this class alone; else all in turn");
   add_whole(*command, "--seed", request.seed, "for the same images again");
@@ -99,11 +103,30 @@ void add_sample(CLI::App& root, Action& action) {
   });
 }
 
+void add_export(CLI::App& root, Action& action) {
+  CLI::App* command =
+      root.add_subcommand("export", "a trained generator as TorchScript, for PyTorch");
+  auto request = std::make_shared<ExportRequest>();
+  command
+      ->add_option("run", request->run,
+                   "the folder of a run or release, or its generator.safetensors")
+      ->required();
+  command->add_option("--out", request->out, "the file, such as generator.pt")->required();
+  command->callback([&action, request] {
+    action = [request] {
+      needed_tensor_part().export_script(*request);
+      std::cout << request->out << '\n';
+      return ExitCode::kOk;
+    };
+  });
+}
+
 }  // namespace
 
 void add_training(CLI::App& root, Action& action) {
   add_train(root, action);
   add_sample(root, action);
+  add_export(root, action);
 }
 
 }  // namespace obol::cli

@@ -13,6 +13,7 @@ install(DIRECTORY obol/ DESTINATION include/obol FILES_MATCHING PATTERN "*.h"
         PATTERN "*testing.h" EXCLUDE)
 install(DIRECTORY recipes DESTINATION share/obol)
 install(FILES obol/evaluate/suite.py DESTINATION share/obol)
+install(PROGRAMS scripts/convert-generator DESTINATION share/obol)
 install(EXPORT ObolTargets NAMESPACE obol:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Obol)
 configure_package_config_file(cmake/ObolConfig.cmake.in ${PROJECT_BINARY_DIR}/ObolConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Obol)

@@ -83,7 +83,7 @@ TensorFacts facts() {
 const TensorPart* start() {
   static const TensorPart kPart {
     .version = version(), .facts = facts, .transport = run_transport, .train = run_train,
-    .sample = run_sample, .evaluate = run_evaluate,
+    .sample = run_sample, .export_script = run_export, .evaluate = run_evaluate,
 #if OBOL_HAS_FEDERATED
     .serve = run_serve, .join = run_join
 #endif

@@ -12,8 +12,8 @@
 #include "obol/base/random.h"
 #include "obol/base/text.h"
 #include "obol/method/method_name.h"
+#include "obol/model/generator_file.h"
 #include "obol/model/sample.h"
-#include "obol/model/script.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::cli {
@@ -133,9 +133,7 @@ void Subject::read_run(const EvaluateRequest& request, const torch::Device& devi
   described_ = recipe.read<data::RecipeData>("data");
   is_local_ = method::method_of(recipe) == "ldp-wgan";
   read_real(request.against);
-  if (!fs::exists(folder_->generator()))
-    throw DataError(
-        violation(folder_->path().string(), "a run with a generator", "one that has none yet"));
+  folder_->require_generator();
   generator_ = model::load_generator(folder_->generator());
   if (generator_->num_classes() > real_.num_classes())
     throw DataError(violation("the classes of the real images",

@@ -1,6 +1,7 @@
 #include "cli/tensor/train.h"
 
 #include <filesystem>
+#include <memory>
 
 #include <torch/torch.h>
 
@@ -14,6 +15,7 @@
 #include "obol/method/gs_wgan/fit.h"
 #include "obol/method/ldp_wgan/fit.h"
 #include "obol/method/method_name.h"
+#include "obol/model/generator_file.h"
 #include "obol/model/sample.h"
 #include "obol/model/script.h"
 #include "obol/run/folder.h"
@@ -55,6 +57,14 @@ run::Outcome read_and_fit(recipe::Recipe& recipe, const method::FitOptions& opti
   return fit(experiment, Private<data::Dataset>(read_data(experiment)), options);
 }
 
+// Of the folder of a run or release, or of a file.
+std::shared_ptr<model::Generator> generator_in(const Path& path) {
+  if (!std::filesystem::is_directory(path)) return model::load_generator(path);
+  const run::RunFolder folder = run::RunFolder::open(path);
+  folder.require_generator();
+  return model::load_generator(folder.generator());
+}
+
 }  // namespace
 
 run::Outcome run_train(const TrainRequest& request) {
@@ -76,13 +86,15 @@ run::Outcome run_train(const TrainRequest& request) {
 
 void run_sample(const SampleRequest& request) {
   const torch::Device device = use_device(request.device, request.threads);
-  Path path = request.run;
-  if (std::filesystem::is_directory(path)) path = run::RunFolder::open(path).generator();
-  const auto generator = model::load_generator(path);
+  const auto generator = generator_in(request.run);
   generator->place(device);
   const data::Dataset images = model::sample(
       *generator, {.count = request.count, .label = request.label, .seed = request.seed});
   data::write(images, request.out, *data::format_of_path(request.out));
+}
+
+void run_export(const ExportRequest& request) {
+  write_file(request.out, model::script_bytes(*generator_in(request.run)));
 }
 
 }  // namespace obol::cli

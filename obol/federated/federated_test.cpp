@@ -14,7 +14,7 @@
 #include "obol/federated/server.h"
 #include "obol/federated/testing.h"
 #include "obol/method/gs_wgan/fit.h"
-#include "obol/model/script.h"
+#include "obol/model/generator_file.h"
 #include "obol/privacy/ledger.h"
 
 namespace obol::federated {
@@ -126,8 +126,8 @@ TEST_F(Federation, TrainsTheSameGeneratorAsWithAllShardsInOnePlace) {
   EXPECT_EQ(running.outcome.get().steps, kSteps);
   for (auto& client : clients) EXPECT_EQ(client.get().ending, Ending::kFinished);
 
-  const auto apart = model::load_generator(folder_.path() / "run" / "generator.pt");
-  const auto expected = model::load_generator(together / "generator.pt");
+  const auto apart = model::load_generator(folder_.path() / "run" / "generator.safetensors");
+  const auto expected = model::load_generator(together / "generator.safetensors");
   const auto own = apart->parameters();
   const auto wanted = expected->parameters();
   ASSERT_EQ(own.size(), wanted.size());
@@ -247,7 +247,7 @@ TEST_F(Federation, SurvivesAMinorityThatLiesAsLoudAsItMay) {
   for (auto& liar : liars) liar.get();
   for (auto& client : honest) EXPECT_EQ(client.get().answers, kSteps / kClients);
   EXPECT_EQ(count(0, "answers"), kSteps / kClients) << "within the bound a lie is an answer";
-  const auto generator = model::load_generator(folder_.path() / "run" / "generator.pt");
+  const auto generator = model::load_generator(folder_.path() / "run" / "generator.safetensors");
   for (const auto& parameter : generator->parameters())
     EXPECT_TRUE(torch::isfinite(parameter).all().item<bool>());
 }

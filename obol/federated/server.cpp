@@ -13,7 +13,7 @@
 #include "obol/method/experiment.h"
 #include "obol/method/gs_wgan/holder.h"
 #include "obol/method/place.h"
-#include "obol/model/script.h"
+#include "obol/model/generator_file.h"
 #include "obol/run/folder.h"
 
 namespace obol::federated {
@@ -155,7 +155,7 @@ void Server::load(const run::Sections& sections) {
 }
 
 std::string Server::generator() {
-  return model::script_bytes(*trainee_.released(surroundings_.bits));
+  return model::generator_bytes(*trainee_.released(surroundings_.bits));
 }
 
 run::Outcome serve(const ServeOptions& options) {

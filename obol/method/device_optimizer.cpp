@@ -2,28 +2,16 @@
 
 #include <cmath>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "obol/method/gpu.h"
+#include "obol/method/optimizer.h"
 #include "obol/model/average.h"
 
 namespace obol::method {
 namespace {
 
 using torch::Tensor;
-
-// By which torch's optimiser knows a parameter: a pointer or, in older ones, its digits.
-template <class States>
-auto key_of(const States& /*states*/, const Tensor& parameter) {
-  using Key = typename States::key_type;
-  if constexpr (std::is_same_v<Key, std::string>)
-    return fmt::format("{}", fmt::ptr(parameter.unsafeGetTensorImpl()));
-  else
-    return static_cast<Key>(parameter.unsafeGetTensorImpl());
-}
 
 // In the order of `like`.
 Tensor laid_out_as(const Tensor& like, const Tensor& tensor) {

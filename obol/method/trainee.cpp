@@ -85,7 +85,7 @@ void Trainee::restart() {
 
 void Trainee::save(run::Sections& sections) {
   if (on_device_) on_device_->save_to(*optimizer_);
-  sections[kGenerator] = saved(generator_);
+  sections[kGenerator] = saved(*generator_);
   sections[kOptimizer] = saved(*optimizer_);
   if (!average_) return;
   sections[kAverage] = saved(average_->parameters());
@@ -93,25 +93,14 @@ void Trainee::save(run::Sections& sections) {
 }
 
 void Trainee::load(const run::Sections& sections) {
-  restore(sections, kGenerator, generator_);
+  restore(sections, kGenerator, *generator_);
   restore(sections, kOptimizer, *optimizer_);
-  if (average_) restore_average(sections);
+  if (average_) {
+    restore(sections, kAverage, average_->parameters());
+    average_->set_steps(restored_number(sections, kAveraged));
+  }
   generator_->place(device_);
   if (on_device_) on_device_->load_from(*optimizer_);
-}
-
-void Trainee::restore_average(const run::Sections& sections) {
-  std::vector<Tensor> parameters;
-  restore(sections, kAverage, parameters);
-  const std::vector<Tensor>& own = average_->parameters();
-  const torch::NoGradGuard no_grad;
-  bool fits = parameters.size() == own.size() && sections.contains(kAveraged);
-  for (std::size_t k = 0; fits && k < own.size(); ++k)
-    fits = parameters[k].sizes() == own[k].sizes();
-  if (!fits)
-    throw DataError("the averaged weights of a checkpoint must fit the generator, but do not");
-  for (std::size_t k = 0; k < own.size(); ++k) own[k].copy_(parameters[k]);
-  average_->set_steps(std::stoll(sections.at(kAveraged)));
 }
 
 std::shared_ptr<model::Generator> Trainee::released(RandomBits& bits) {

@@ -63,8 +63,6 @@ class Trainee {
   run::Samples samples(RandomBits& bits);
 
  private:
-  void restore_average(const run::Sections& sections);
-
   TraineeOptions options_;
   torch::Device device_;
   std::shared_ptr<model::Generator> generator_;

@@ -1,8 +1,13 @@
 #include "obol/method/trainee.h"
 
+#include <sstream>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "obol/barrier/recorded_step.h"
+#include "obol/base/error.h"
+#include "obol/method/state.h"
 
 namespace obol::method {
 namespace {
@@ -73,6 +78,72 @@ TEST(Trainee, GoesOnAsIfItHadNotBeenSaved) {
                        taught(options(kind, 0.9), torch::kCPU, 17)),
               0)
         << kind;
+}
+
+run::Sections sections_after(const TraineeOptions& options, std::int64_t steps) {
+  Trainee trainee(options, {1, 28, 28}, 3, torch::kCPU);
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    trainee.begin(step, kSteps);
+    pull_weights(trainee);
+    trainee.finish();
+  }
+  run::Sections sections;
+  trainee.save(sections);
+  return sections;
+}
+
+TEST(Trainee, ComesBackToTheBytesThatItSaved) {
+  for (const char* kind : {"adam", "sgd"}) {
+    for (const std::int64_t steps : {0, 1, 5}) {
+      const run::Sections before = sections_after(options(kind, 0.9), steps);
+      Trainee other(options(kind, 0.9), {1, 28, 28}, 3, torch::kCPU);
+      other.load(before);
+      run::Sections after;
+      other.save(after);
+      EXPECT_EQ(after, before) << kind << steps;
+    }
+  }
+}
+
+std::string refusal_of(const TraineeOptions& options, const run::Sections& sections) {
+  Trainee trainee(options, {1, 28, 28}, 3, torch::kCPU);
+  try {
+    trainee.load(sections);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Trainee, RefusesSectionsThatAreNotItsOwn) {
+  const TraineeOptions own = options("adam", 0.9);
+  const run::Sections sections = sections_after(own, 2);
+  EXPECT_EQ(refusal_of(own, sections), "accepted");
+  TraineeOptions wide = own;
+  wide.generator.width = 5;
+  const run::Sections wider = sections_after(wide, 2);
+  const run::Sections of_sgd = sections_after(options("sgd", 0.9), 2);
+  std::ostringstream by_torch;
+  torch::save(torch::zeros({3}), by_torch);
+  const std::vector<std::pair<std::string, std::string>> lies = {
+      {"generator", wider.at("generator")},
+      {"generator", sections.at("optimizer")},
+      {"generator", by_torch.str()},
+      {"generator", ""},
+      {"optimizer", wider.at("optimizer")},
+      {"optimizer", of_sgd.at("optimizer")},
+      {"optimizer", saved(torch::zeros({3}))},
+      {"average", wider.at("average")},
+      {"average", saved(std::vector<Tensor>{})},
+      {"averaged steps", "-1"},
+      {"averaged steps", "many"}};
+  for (const auto& [name, bytes] : lies) {
+    run::Sections changed = sections;
+    changed[name] = bytes;
+    const std::string said = refusal_of(own, changed);
+    EXPECT_NE(said.find("of a checkpoint"), std::string::npos) << name << ": " << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  }
 }
 
 TEST(Trainee, LearnsOnAGpuAsOnAProcessor) {

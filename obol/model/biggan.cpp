@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "obol/base/error.h"
 #include "obol/model/channels_last.h"
 
 namespace obol::model {
@@ -10,7 +9,6 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kSide = 32;
 constexpr std::int64_t kBigGanSide = 4;
 constexpr int kBigGanBlocks = 4;
 
@@ -98,9 +96,6 @@ std::string ResidualBlockImpl::script(const std::string& name) const {
 BigGan::BigGan(const GeneratorOptions& options, const data::ImageShape& shape,
                std::int64_t num_classes)
     : Generator(options, shape, num_classes) {
-  if (shape.height != kSide || shape.width != kSide || shape.channels < 1)
-    throw InvalidArgument(
-        violation("the image size for a biggan generator", "32x32", to_string(shape)));
   const std::int64_t embedding = is_conditional() ? options.embedding : 0;
   if (is_conditional())
     embedding_ = register_module("label_embedding", torch::nn::Embedding(num_classes, embedding));

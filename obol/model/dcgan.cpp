@@ -2,25 +2,12 @@
 
 #include <cstddef>
 
-#include "obol/base/error.h"
 #include "obol/model/bfloat_stack.h"
 
 namespace obol::model {
 namespace {
 
 using torch::Tensor;
-
-constexpr std::int64_t kMaxSide = 64;
-
-void check(const data::ImageShape& shape) {
-  const std::int64_t side = shape.height;
-  if (side != shape.width || side < 4 || side > kMaxSide || side % 4 != 0 || shape.channels < 1)
-    throw InvalidArgument(violation(
-        "the image size for a dcgan generator",
-        fmt::format("a square whose side is a multiple of 4 up to {}, such as 28x28 or 32x32",
-                    kMaxSide),
-        to_string(shape)));
-}
 
 std::vector<ConvTransposeOptions> layers_of(std::int64_t inputs, std::int64_t width,
                                             const data::ImageShape& shape) {
@@ -42,7 +29,6 @@ std::vector<ConvTransposeOptions> layers_of(std::int64_t inputs, std::int64_t wi
 Dcgan::Dcgan(const GeneratorOptions& options, const data::ImageShape& shape,
              std::int64_t num_classes)
     : Generator(options, shape, num_classes) {
-  check(shape);
   std::int64_t inputs = latent();
   if (is_conditional()) {
     embedding_ =

@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <optional>
-#include <string_view>
 #include <utility>
 
-#include <fmt/ranges.h>
-
-#include "obol/base/error.h"
 #include "obol/model/biggan.h"
+#include "obol/model/blueprint.h"
 #include "obol/model/channels_last.h"
 #include "obol/model/conv_transpose.h"
 #include "obol/model/dcgan.h"
@@ -20,8 +16,6 @@ namespace obol::model {
 namespace {
 
 using torch::Tensor;
-
-constexpr std::int64_t kMaxClasses = 1 << 16;
 
 // In [0, 1), of the upper 53 bits.
 double unit(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
@@ -43,29 +37,6 @@ std::int64_t batch_on_gpu(const Generator& generator) {
   const std::int64_t of_image = channels * generator.shape().height * generator.shape().width;
   return std::clamp<std::int64_t>(kNumbers / of_image, 1, kMost);
 }
-
-// The limits that a recipe keeps, for options that came another way.
-class Checker final : public recipe::Fields {
- public:
-  using Fields::integer;
-  using Fields::number;
-  using Fields::text;
-  void flag(std::string_view, bool&, std::string_view) override {}
-  void integer(std::string_view key, std::optional<std::int64_t>& value,
-               const recipe::Limits& limits, std::string_view) override {
-    if (!limits.allow(static_cast<double>(*value)))
-      throw InvalidArgument(violation(key, limits.words, *value));
-  }
-  void number(std::string_view, std::optional<double>&, const recipe::Limits&,
-              std::string_view) override {}
-  void text(std::string_view key, std::optional<std::string>& value, const recipe::Choices& choices,
-            std::string_view) override {
-    for (const std::string& choice : choices)
-      if (*value == choice) return;
-    throw InvalidArgument(
-        violation(key, fmt::format("one of {}", fmt::join(choices, ", ")), *value));
-  }
-};
 
 }  // namespace
 
@@ -150,12 +121,7 @@ Tensor sample(Generator& generator, const Tensor& labels, RandomBits& bits) {
 
 std::shared_ptr<Generator> make_generator(const GeneratorOptions& options,
                                           const data::ImageShape& shape, std::int64_t num_classes) {
-  GeneratorOptions checked = options;
-  Checker checker;
-  checked.describe(checker);
-  if (num_classes < 0 || num_classes > kMaxClasses)
-    throw InvalidArgument(
-        violation("num_classes", fmt::format("from 0 to {}", kMaxClasses), num_classes));
+  check({.options = options, .shape = shape, .num_classes = num_classes});
   if (options.architecture == "biggan")
     return std::make_shared<BigGan>(options, shape, num_classes);
   if (options.architecture == "resnet")

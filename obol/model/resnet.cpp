@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "obol/base/error.h"
 #include "obol/model/channels_last.h"
 
 namespace obol::model {
@@ -65,10 +64,6 @@ std::string UpBlockImpl::script(const std::string& name) const {
 Resnet::Resnet(const GeneratorOptions& options, const data::ImageShape& shape,
                std::int64_t num_classes)
     : Generator(options, shape, num_classes) {
-  const bool fits = shape.height == shape.width && (shape.height == 28 || shape.height == 32);
-  if (!fits || shape.channels < 1)
-    throw InvalidArgument(
-        violation("the image size for a resnet generator", "28x28 or 32x32", to_string(shape)));
   std::int64_t inputs = latent();
   if (is_conditional()) {
     embedding_ =

@@ -1,6 +1,6 @@
 // Images made by a trained generator, as a data set.
 //
-//   data::Dataset images = sample(*load_generator("generator.pt"), {.count = 60'000});
+//   data::Dataset images = sample(*load_generator("generator.safetensors"), {.count = 60'000});
 #pragma once
 
 #include <cstdint>

@@ -83,10 +83,13 @@ std::string class_table(const CardFacts& facts) {
 }
 
 std::string file_table(const std::vector<std::string>& files) {
-  static constexpr std::array<std::pair<const char*, const char*>, 12> kMeanings = {{
+  static constexpr std::array<std::pair<const char*, const char*>, 13> kMeanings = {{
       {"samples.npz", "the images: `images` and `labels`, for `numpy.load`"},
       {"samples.png", "some of them, a row for each class"},
-      {"generator.pt", "the generator: TorchScript, for `torch.jit.load` or `obol sample`"},
+      {"generator.safetensors", "the generator: numbers and shapes, for `obol sample`"},
+      {"generator.pt",
+       "the generator as TorchScript, for `torch.jit.load`: a program, to be opened if you trust "
+       "who signed this"},
       {"certificate.json", "what was spent, for programs"},
       {"certificate.md", "the same, for people"},
       {"ledger.jsonl", "every release, from which the certificate is recomputed"},

@@ -21,6 +21,7 @@
 #include "obol/base/text.h"
 #include "obol/data/reader.h"
 #include "obol/data/writer.h"
+#include "obol/model/blueprint.h"
 #include "obol/report/data_card.h"
 #include "obol/report/report.h"
 
@@ -33,7 +34,6 @@ constexpr const char* kSums = "SHA256SUMS";
 constexpr const char* kSignature = "SHA256SUMS.sig";
 constexpr const char* kSigner = "signer.pem";
 constexpr const char* kCard = "DATA_CARD.md";
-constexpr const char* kGenerator = "generator.pt";
 constexpr const char* kSamples = "samples.npz";
 constexpr const char* kEvaluation = "evaluation.json";
 constexpr std::size_t kMostFiles = 100;
@@ -63,11 +63,11 @@ void copy_run(const Path& run, const Path& to) {
   const auto require = [&](const Path& file, const char* requirement, const char* actual) {
     if (!fs::exists(file)) throw InvalidArgument(violation(run.string(), requirement, actual));
   };
-  require(folder.generator(), "a run with a generator", "one that has none yet");
+  folder.require_generator();
   require(folder.ledger(), "a run with a guarantee", "one that was trained without privacy");
   require(run / privacy::kCertificateName, "a run that is finished",
           "one without a certificate; 'obol train --resume' goes on with it");
-  copy_bytes(folder.generator(), to / kGenerator);
+  copy_bytes(folder.generator(), to / run::kGeneratorName);
   copy_bytes(folder.ledger(), to / privacy::kLedgerName);
   copy_bytes(run / privacy::kCertificateName, to / privacy::kCertificateName);
   copy_bytes(run / privacy::kCertificateTextName, to / privacy::kCertificateTextName);
@@ -190,9 +190,19 @@ void check_names(const Path& folder, const std::set<std::string>& names,
       refuse((folder / name).string(), "named among the sums", "not", where);
 }
 
+void check_generator(const Path& path) {
+  constexpr std::uint64_t kLargest = std::uint64_t{8} << 30;  // 8 GiB
+  const std::vector<std::byte> bytes = read_all(FileBytes(path), kLargest);
+  try {
+    static_cast<void>(model::read_blueprint(TensorFile(bytes, path.string())));
+  } catch (const DataError& error) {
+    throw VerificationFailed(error.what());
+  }
+}
+
 }  // namespace
 
-void write_release(const ReleaseOptions& options, const DrawSamples& draw) {
+void write_release(const ReleaseOptions& options, const UseGenerator& use) {
   std::optional<SigningKey> key;
   if (options.sign) key.emplace(*options.sign);
   AtomicFolder folder(options.out);
@@ -201,7 +211,8 @@ void write_release(const ReleaseOptions& options, const DrawSamples& draw) {
   const RunFacts facts = read_facts(options.run, PrivatePart::kLeftOut);
   write_file(inside / "recipe.toml", facts.recipe);
   write_file(inside / "report.html", report_html(options.run, PrivatePart::kLeftOut).html);
-  draw(inside / kGenerator, inside / kSamples);
+  use(inside / run::kGeneratorName,
+      {.samples = inside / kSamples, .script = inside / run::kScriptName});
   describe_samples(options, facts, inside);
   seal(inside, key);
   folder.commit();
@@ -226,8 +237,11 @@ ReleaseCheck verify_release(const Path& folder, const std::optional<Path>& key) 
     if (const std::string found = sha256_of(FileBytes(folder / name)); found != sum)
       refuse(fmt::format("the SHA-256 sum of {}", (folder / name).string()), sum, found,
              (folder / kSums).string());
-  return {
-      .files = sums.size(), .signer = signer, .certificate = privacy::verify_certificate(folder)};
+  if (names.contains(run::kGeneratorName)) check_generator(folder / run::kGeneratorName);
+  return {.files = sums.size(),
+          .signer = signer,
+          .has_script = names.contains(run::kScriptName),
+          .certificate = privacy::verify_certificate(folder)};
 }
 
 }  // namespace obol::report

@@ -1,7 +1,7 @@
 // What a curator hands over of a run, and nothing else: the generator, samples, the certificate
 // with its ledger, a report, a data card, sums of them all, and a signature where there is a key.
 //
-//   write_release({.run = "runs/a", .out = "release", .sign = "key.pem"}, draw);
+//   write_release({.run = "runs/a", .out = "release", .sign = "key.pem"}, use);
 //   ReleaseCheck found = verify_release("release", "curator.pem");   // VerificationFailed
 //
 // Nothing of RUN/private is read. Where the private data are does not go into it; the title and the
@@ -25,11 +25,16 @@ struct ReleaseOptions {
   std::optional<Path> sign;          // an Ed25519 private key
 };
 
-// Draws samples with the generator in one file into the other, an NPZ file.
-using DrawSamples = std::function<void(const Path& generator, const Path& samples)>;
+// What is made with the generator, and needs LibTorch.
+struct MadeFiles {
+  Path samples;  // NPZ
+  Path script;   // TorchScript, for PyTorch
+};
+using UseGenerator = std::function<void(const Path& generator, const MadeFiles& made)>;
 
-// InvalidArgument where the run has no generator, no certificate yet, or no guarantee at all.
-void write_release(const ReleaseOptions& options, const DrawSamples& draw);
+// InvalidArgument where the run has no certificate yet, or no guarantee at all; DataError where it
+// has no generator.
+void write_release(const ReleaseOptions& options, const UseGenerator& use);
 
 // Whether the folder is a release, or what somebody left of one.
 bool is_release(const Path& folder);
@@ -43,11 +48,13 @@ enum class Signer {
 struct ReleaseCheck {
   std::size_t files;  // whose sums are right
   Signer signer;
+  bool has_script;  // generator.pt, of which the sum is all that was checked
   privacy::Certificate certificate;
 };
 
 // VerificationFailed names the first file that is missing, changed, or not listed; and where `key`
-// is given, the signature must be of that public key. The folder may come from anyone.
+// is given, the signature must be of that public key. The generator must be numbers and shapes that
+// fit each other. The folder may come from anyone.
 ReleaseCheck verify_release(const Path& folder, const std::optional<Path>& key);
 
 }  // namespace obol::report

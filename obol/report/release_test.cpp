@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,9 @@
 
 #include "obol/base/error.h"
 #include "obol/base/sha256.h"
+#include "obol/base/tensor_file.h"
 #include "obol/data/writer.h"
+#include "obol/model/blueprint.h"
 #include "obol/report/data_card.h"
 #include "obol/report/testing.h"
 
@@ -35,15 +38,30 @@ constexpr const char* kOtherPublicKey =
     "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=\n"
     "-----END PUBLIC KEY-----\n";
 
+// Of numbers that are all zero.
+std::string some_generator() {
+  const model::Blueprint blueprint{
+      .options = {.width = 1, .latent = 1}, .shape = {1, 4, 4}, .num_classes = 2};
+  const std::vector<std::byte> zeros(1000);
+  std::vector<NamedTensor> tensors = model::tensors_of(blueprint);
+  for (NamedTensor& tensor : tensors) {
+    std::size_t bytes = size_of(tensor.type);
+    for (const std::int64_t size : tensor.shape) bytes *= static_cast<std::size_t>(size);
+    tensor.bytes = std::span(zeros).first(bytes);
+  }
+  return tensor_file(model::texts_of(blueprint), tensors);
+}
+
 // Six grey pictures of two classes.
-void draw(const Path& generator, const Path& samples) {
-  EXPECT_EQ(read_text(generator, 100), "a generator");
+void use(const Path& generator, const MadeFiles& made) {
+  EXPECT_EQ(read_text(generator, 1 << 20), some_generator());
+  write_file(made.script, "TorchScript");
   write({.shape = {.channels = 1, .height = 2, .width = 2},
          .pixels = std::vector<std::uint8_t>(24, 9),
          .labels = {0, 1, 0, 1, 0, 0},
          .class_names = {"0", "1"},
          .declared_size = 6},
-        samples.string(), data::Format::kNpz);
+        made.samples.string(), data::Format::kNpz);
 }
 
 std::set<std::string> names_in(const Path& folder) {
@@ -58,7 +76,7 @@ class Release : public testing::Test {
   void SetUp() override {
     if (OBOL_HAS_PNG == 0) GTEST_SKIP() << "built without libpng";
     const SomeRun run(path("run"), some_recipe("Shapes", "/vault/ward-7.npz"));
-    run.write("generator.pt", "a generator");
+    run.write(run::kGeneratorName, some_generator());
     run.write("evaluation.json", kEvaluation);
     run.write("checkpoint.pt", "a checkpoint");
     run.write("private/evaluation.json", kPrivateEvaluation);
@@ -66,7 +84,7 @@ class Release : public testing::Test {
   }
   [[nodiscard]] Path path(const char* name) const { return folder_.path() / name; }
   [[nodiscard]] Path make(const std::optional<Path>& key = std::nullopt) const {
-    write_release({.run = path("run"), .out = path("out"), .sign = key}, draw);
+    write_release({.run = path("run"), .out = path("out"), .sign = key}, use);
     return path("out");
   }
   [[nodiscard]] Path file(const char* name, std::string_view text) const {
@@ -97,18 +115,19 @@ class Release : public testing::Test {
 
 TEST_F(Release, HoldsWhatMayBeHandedOverAndNothingElse) {
   const Path release = make();
-  EXPECT_EQ(
-      names_in(release),
-      (std::set<std::string>{"DATA_CARD.md", "SHA256SUMS", "certificate.json", "certificate.md",
-                             "evaluation.json", "generator.pt", "ledger.jsonl", "recipe.toml",
-                             "report.html", "samples.npz", "samples.png"}));
+  EXPECT_EQ(names_in(release),
+            (std::set<std::string>{"DATA_CARD.md", "SHA256SUMS", "certificate.json",
+                                   "certificate.md", "evaluation.json", "generator.pt",
+                                   "generator.safetensors", "ledger.jsonl", "recipe.toml",
+                                   "report.html", "samples.npz", "samples.png"}));
   for (const std::string& name : names_in(release)) {
     const std::string text = read_text(release / name, 1 << 20);
     for (const char* secret : {"vault", "ward-7", "the key", "1.01", path("run").c_str()})
       EXPECT_FALSE(has(text, secret)) << secret << " in " << name;
   }
   const ReleaseCheck found = verify_release(release, std::nullopt);
-  EXPECT_EQ(found.files, 10U);
+  EXPECT_EQ(found.files, 11U);
+  EXPECT_TRUE(found.has_script);
   EXPECT_EQ(found.signer, Signer::kNobody);
   EXPECT_EQ(found.certificate.ledger.entries.size(), 3U);
 }
@@ -126,8 +145,8 @@ TEST_F(Release, HasACardThatSaysWhatItIs) {
 
 TEST_F(Release, NamesDataThatEveryoneHas) {
   const SomeRun run(path("known"), some_recipe("Digits", "mnist"));
-  run.write("generator.pt", "a generator");
-  write_release({.run = run.path(), .out = path("out")}, draw);
+  run.write(run::kGeneratorName, some_generator());
+  write_release({.run = run.path(), .out = path("out")}, use);
   EXPECT_TRUE(has(read_text(path("out") / "recipe.toml", 1 << 20), "source = \"mnist\""));
   EXPECT_TRUE(has(read_text(path("out") / "DATA_CARD.md", 1 << 20), "records (mnist)"));
 }
@@ -135,9 +154,9 @@ TEST_F(Release, NamesDataThatEveryoneHas) {
 TEST_F(Release, IsRefusedWhereThereIsNothingToHandOver) {
   const auto refused = [&](const Path& run, const char* why) {
     try {
-      write_release({.run = run, .out = path("out")}, draw);
+      write_release({.run = run, .out = path("out")}, use);
       ADD_FAILURE() << run << " was released";
-    } catch (const InvalidArgument& error) {
+    } catch (const Error& error) {
       EXPECT_TRUE(has(error.what(), why)) << error.what();
     }
     EXPECT_EQ(names_in(path("run").parent_path()).count("out"), 0U);
@@ -145,10 +164,10 @@ TEST_F(Release, IsRefusedWhereThereIsNothingToHandOver) {
   refused(path("none"), "must be a run folder");
   fs::remove(path("run") / privacy::kCertificateName);
   refused(path("run"), "finished");
-  fs::remove(path("run") / "generator.pt");
+  fs::remove(path("run") / run::kGeneratorName);
   refused(path("run"), "with a generator");
   const auto bare = run::RunFolder::create(path("bare"), some_recipe(), std::nullopt);
-  write_file(bare.generator(), "a generator");
+  write_file(bare.generator(), some_generator());
   refused(path("bare"), "trained without privacy");
 }
 
@@ -158,13 +177,13 @@ TEST_F(Release, IsRefusedWhereTheNoiseCouldBeMadeAgain) {
                                      .fingerprint = "none",
                                      .randomness = "not private: fixed seed 7"};
   const auto seeded = run::RunFolder::create(path("seeded"), some_recipe(), header);
-  write_file(seeded.generator(), "a generator");
+  write_file(seeded.generator(), some_generator());
   privacy::write_certificate(seeded.path(), {.delta = Delta{1e-5}});
-  EXPECT_THROW(write_release({.run = seeded.path(), .out = path("out")}, draw), InvalidArgument);
+  EXPECT_THROW(write_release({.run = seeded.path(), .out = path("out")}, use), InvalidArgument);
 }
 
 TEST_F(Release, AppearsWholeOrNotAtAll) {
-  const auto fail = [](const Path&, const Path&) { throw Interrupted("stopped"); };
+  const auto fail = [](const Path&, const MadeFiles&) { throw Interrupted("stopped"); };
   EXPECT_THROW(write_release({.run = path("run"), .out = path("out")}, fail), Interrupted);
   EXPECT_EQ(names_in(path("run").parent_path()), std::set<std::string>{"run"});
   const Path release = make();
@@ -174,8 +193,8 @@ TEST_F(Release, AppearsWholeOrNotAtAll) {
 
 TEST_F(Release, IsRefusedWhereTheRecipeWouldTellWhereTheDataAre) {
   const SomeRun run(path("odd"), "data = {source = \"/vault/ward-7.npz\"}\n");
-  run.write("generator.pt", "a generator");
-  EXPECT_THROW(write_release({.run = run.path(), .out = path("out")}, draw), DataError);
+  run.write(run::kGeneratorName, some_generator());
+  EXPECT_THROW(write_release({.run = run.path(), .out = path("out")}, use), DataError);
 }
 
 TEST_F(Release, ShowsWhichFileWasChanged) {
@@ -240,6 +259,19 @@ TEST_F(Release, WithRightSumsMustStillAgreeWithItsLedger) {
   EXPECT_TRUE(has(complaint(release), "guarantee.epsilon"));
 }
 
+TEST_F(Release, WithRightSumsMustStillHaveAGeneratorOfNumbersThatFit) {
+  const Path release = make();
+  const Path generator = release / run::kGeneratorName;
+  const std::string whole = read_text(generator, 1 << 20);
+  for (const std::string& text : {std::string("PK\x03\x04"), whole.substr(0, whole.size() - 1),
+                                  tensor_file({{"kind", "generator"}}, {})}) {
+    write_file(generator, text);
+    sum_again(release);
+    EXPECT_TRUE(has(complaint(release), generator.string())) << complaint(release);
+    EXPECT_THROW(verify_release(release, std::nullopt), VerificationFailed);
+  }
+}
+
 TEST_F(Release, FromAnyoneLeadsNowhereElse) {
   const Path release = make();
   const Path outside = file("outside", "text");
@@ -247,10 +279,10 @@ TEST_F(Release, FromAnyoneLeadsNowhereElse) {
   for (const std::string name : {"../outside", outside.c_str(), "..", ".", "", "a/b", ".hidden",
                                  "a b", "\x1b[2J", "generator.pt"}) {
     sum_again(release, sum + "  " + name + "\n");
-    EXPECT_TRUE(has(complaint(release), "SHA256SUMS:11 must be")) << name << complaint(release);
+    EXPECT_TRUE(has(complaint(release), "SHA256SUMS:12 must be")) << name << complaint(release);
   }
   sum_again(release, std::string(40, 'a') + "  x\n");
-  EXPECT_TRUE(has(complaint(release), "SHA256SUMS:11 must be"));
+  EXPECT_TRUE(has(complaint(release), "SHA256SUMS:12 must be"));
   sum_again(release, sum + "  x");
   EXPECT_TRUE(has(complaint(release), "whole lines"));
   sum_again(release, std::string(1 << 17, '\n'));

@@ -24,7 +24,7 @@ using privacy::StrictObject;
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;  // 1 had sections that torch wrote
 constexpr std::uint32_t kLargestHeader = std::uint32_t{1} << 20;
 constexpr std::size_t kHashDigits = 64;
 constexpr std::size_t kHashBytes = 32;
@@ -161,6 +161,10 @@ Header read_header(Reader& reader) {
   reader.read(writable_bytes(preamble), "a checkpoint");
   if (preamble.magic != Preamble{}.magic)
     reader.refuse("the file", "a checkpoint of Obol", "something else");
+  if (preamble.version == 1)
+    reader.refuse("a checkpoint", fmt::format("of version {}", kVersion),
+                  "of version 1: let the earlier Obol that wrote it finish the run, or begin a new "
+                  "run");
   if (preamble.version != kVersion)
     reader.refuse("the version of a checkpoint", std::to_string(kVersion), preamble.version);
   if (preamble.header_bytes > kLargestHeader)

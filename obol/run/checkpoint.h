@@ -4,7 +4,9 @@
 //                           .sections = {{"generator", bytes}, {"optimizer", bytes}}});
 //   Checkpoint checkpoint = read_checkpoint(path);
 //
-// What the sections hold is the method's affair. It must not be the state of the generator from
+// What the sections hold is the method's affair: texts, or numbers in the layout of
+// obol/base/tensor_file.h (version 1 of the file had sections that torch wrote, and is refused). It
+// must not be the state of the generator from
 // which noise and samples are drawn, which would give them away (a SecureBits has none to give).
 //
 // The file: "OBOLCKPT", version and size of the header (32 bits each, least significant byte

@@ -143,8 +143,11 @@ TEST_F(CheckpointFile, ThatLiesIsRefusedEvenIfItsHashIsRight) {
 
 TEST_F(CheckpointFile, OfAnotherVersionOrKindIsRefused) {
   std::string text = written();
-  text[8] = 2;
+  text[8] = 3;
   EXPECT_TRUE(says(refusal([&] { read_text_of(rehashed(text)); }), "version"));
+  text[8] = 1;
+  EXPECT_TRUE(says(refusal([&] { read_text_of(rehashed(text)); }),
+                   "let the earlier Obol that wrote it finish the run"));
   EXPECT_TRUE(says(refusal([&] { read_text_of(std::string(500, 'P')); }), "a checkpoint of Obol"));
 }
 

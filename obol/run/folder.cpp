@@ -150,6 +150,17 @@ Path RunFolder::checkpoint(Mark mark) const {
   return (mark == Mark::kPrivate ? private_folder() : path_) / kCheckpointName;
 }
 
+void RunFolder::require_generator() const {
+  std::error_code ignored;
+  if (fs::exists(generator(), ignored)) return;
+  if (fs::exists(path_ / kScriptName, ignored))
+    throw DataError(violation(path_.string(), fmt::format("a run with {}", kGeneratorName),
+                              fmt::format("one of an earlier version, whose {} "
+                                          "scripts/convert-generator can convert",
+                                          kScriptName)));
+  throw DataError(violation(path_.string(), "a run with a generator", "one that has none yet"));
+}
+
 Path RunFolder::make_private() const {
   const Path folder = private_folder();
   constexpr mode_t kOwnerOnly = 0700;

@@ -36,6 +36,11 @@ enum class Mark {
   kPrivate,     // holds more of the private data: critics, for example
 };
 
+// The trained generator, in a run and in a release.
+inline constexpr const char* kGeneratorName = "generator.safetensors";
+// TorchScript: an export for PyTorch, which Obol never opens. Earlier versions wrote only this one.
+inline constexpr const char* kScriptName = "generator.pt";
+
 class RunFolder {
  public:
   // `recipe` is the resolved one. A run without a ledger header has no ledger: it is not private.
@@ -57,12 +62,16 @@ class RunFolder {
   [[nodiscard]] Path tensorboard() const { return path_ / "tensorboard"; }
   [[nodiscard]] Path samples() const { return path_ / "samples"; }
   [[nodiscard]] Path sample(std::int64_t step) const;  // samples/000100.png
-  [[nodiscard]] Path generator() const { return path_ / "generator.pt"; }
+  [[nodiscard]] Path generator() const { return path_ / kGeneratorName; }
   [[nodiscard]] Path outcome() const { return path_ / kOutcomeName; }
   [[nodiscard]] Path disclosures() const { return path_ / "disclosures.jsonl"; }
   // Private ones in private/.
   [[nodiscard]] Path checkpoint(Mark mark) const;
   [[nodiscard]] Path diagnostics() const { return private_folder() / "diagnostics.jsonl"; }
+
+  // DataError where there is no generator, with a word on how to convert that of an earlier
+  // version.
+  void require_generator() const;
 
   // private/, made if need be, with a README that says what it is; for the owner's eyes only.
   Path make_private() const;

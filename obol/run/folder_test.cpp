@@ -140,5 +140,14 @@ TEST_F(Folder, RecordsWhyPrivateValuesWereOpened) {
             (std::vector<std::string>{"accuracy on the \"training\" set", "second"}));
 }
 
+TEST_F(Folder, SaysHowToConvertTheGeneratorOfAnEarlierVersion) {
+  const RunFolder folder = RunFolder::create(path(), "a = 1\n", std::nullopt);
+  EXPECT_TRUE(says(refusal([&] { folder.require_generator(); }), "one that has none yet"));
+  write_file(path() / kScriptName, "PK");
+  EXPECT_TRUE(says(refusal([&] { folder.require_generator(); }), "scripts/convert-generator"));
+  write_file(folder.generator(), "numbers");
+  EXPECT_NO_THROW(folder.require_generator());
+}
+
 }  // namespace
 }  // namespace obol::run

@@ -68,7 +68,7 @@ class Method {
   [[nodiscard]] virtual std::string note() const { return "not private"; }
   // To be looked at; nothing where there is nothing to see.
   virtual std::optional<Samples> samples() { return std::nullopt; }
-  // The bytes of generator.pt.
+  // The bytes of generator.safetensors.
   virtual std::string generator() = 0;
 };
 

@@ -76,7 +76,7 @@ TEST_F(Training, TakesAllStepsAndLeavesEverythingInTheFolder) {
   const Checkpoint checkpoint = read_checkpoint(path() / "checkpoint.pt");
   EXPECT_EQ(checkpoint.step, 20);
   EXPECT_EQ(checkpoint.sections.at("state"), std::to_string(Chain::after(20)));
-  EXPECT_EQ(read_text(path() / "generator.pt", 1000),
+  EXPECT_EQ(read_text(path() / kGeneratorName, 1000),
             "generator " + std::to_string(Chain::after(20)));
   EXPECT_NEAR(privacy::verify_certificate(path()).guarantee.epsilon, *outcome.epsilon, 1e-12);
   EXPECT_EQ(in_words(*read_outcome(session.folder)), in_words(outcome));

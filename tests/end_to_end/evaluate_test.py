@@ -257,7 +257,7 @@ class Evaluation(WithImages):
 
     def test_a_run_without_what_it_takes_is_refused(self):
         bare = self.train("bare")
-        (bare / "generator.pt").unlink()
+        (bare / "generator.safetensors").unlink()
         self.assertIn("a run with a generator", self.refused(bare))
         # All that the file has was trained on.
         whole = self.folder / "whole.npz"

@@ -44,7 +44,7 @@ second_batch = 9
 metrics_every = 1
 """
 NAMES = {"DATA_CARD.md", "SHA256SUMS", "certificate.json", "certificate.md", "evaluation.json", "generator.pt",
-         "ledger.jsonl", "recipe.toml", "report.html", "samples.npz", "samples.png"}
+         "generator.safetensors", "ledger.jsonl", "recipe.toml", "report.html", "samples.npz", "samples.png"}
 OPENSSL = shutil.which("openssl")
 
 
@@ -128,11 +128,11 @@ class Release(unittest.TestCase):
             self.assertEqual(samples["images"].shape, (31, 28, 28))
             self.assertEqual(list(numpy.bincount(samples["labels"])), [11, 10, 10])
             images = samples["images"]
-        self.do("sample", self.release / "generator.pt", "--count", 31, "--seed", 5, "--out",
+        self.do("sample", self.release / "generator.safetensors", "--count", 31, "--seed", 5, "--out",
                 self.folder / "again.npz")
         with numpy.load(self.folder / "again.npz") as again:
             self.assertTrue((again["images"] == images).all())
-        for name in ("generator.pt", "ledger.jsonl", "certificate.json", "certificate.md"):
+        for name in ("generator.safetensors", "ledger.jsonl", "certificate.json", "certificate.md"):
             self.assertEqual((self.release / name).read_bytes(), (self.run_folder / name).read_bytes())
         # Where the images lie that the samples were compared with stays at home.
         here = json.loads((self.run_folder / "evaluation.json").read_text())
@@ -147,7 +147,7 @@ class Release(unittest.TestCase):
 
     def test_a_recipient_checks_it(self):
         said = self.do("verify", self.release)
-        self.assertIn("10 files", said)
+        self.assertIn("11 files", said)
         self.assertIn("not signed", said)
         self.assertIn("verified: epsilon", said)
         subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=self.release, check=True)

@@ -45,7 +45,7 @@ class Sweep(WithImages):
         child.kill()
         child.communicate()
         finished = {path: path.stat().st_mtime_ns for run in runs[:2]
-                    for path in (run / "generator.pt", run / "evaluation.json")}
+                    for path in (run / "generator.safetensors", run / "evaluation.json")}
         self.assertFalse((runs[2] / "outcome.json").exists())
 
         done = obol(*command, *ONE)
@@ -105,7 +105,7 @@ class Sweep(WithImages):
         self.assertEqual(evaluation.stat().st_mtime_ns, before)
         self.assertEqual([row["runs"] for row in table(out)], ["2", "2"])
         self.assertNotEqual(table(out)[0]["mlp_deviation"], "")
-        self.assertTrue((out / "epsilon=30,run=2" / "generator.pt").is_file())
+        self.assertTrue((out / "epsilon=30,run=2" / "generator.safetensors").is_file())
         obol(*command, "--grid", "privacy.epsilon=10", "--seeds", 2)
         self.assertEqual(json.loads(evaluation.read_text())["seeds"], 2)
 
@@ -127,7 +127,7 @@ class Sweep(WithImages):
         self.assertEqual([row["runs"] for row in table(out)], ["1", "1"])
         self.assertNotIn("mlp", table(out)[0])
         self.assertFalse((out / "sweep.svg").exists())
-        self.assertTrue((out / "cost=mixture:1" / "generator.pt").is_file())
+        self.assertTrue((out / "cost=mixture:1" / "generator.safetensors").is_file())
 
     def test_what_cannot_be_meant_is_refused_before_anything_is_run(self):
         out = self.folder / "never"

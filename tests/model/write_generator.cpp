@@ -8,6 +8,7 @@
 
 #include <torch/script.h>
 
+#include "obol/base/file.h"
 #include "obol/base/random.h"
 #include "obol/model/average.h"
 #include "obol/model/generator.h"
@@ -31,7 +32,7 @@ int main(int argc, char** argv) {
   const torch::NoGradGuard no_grad;
   obol::model::recompute_statistics(*generator, 1, bits);  // neither 0 nor 1
   generator->eval();
-  obol::model::save_generator(*generator, folder / "generator.pt");
+  obol::write_file(folder / "generator.pt", obol::model::script_bytes(*generator));
   torch::jit::Module example("Example");
   example.register_buffer("z", z);
   example.register_buffer("labels", labels);

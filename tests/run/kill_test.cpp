@@ -124,7 +124,7 @@ struct Life {
     const Checkpoint checkpoint = read_checkpoint(path / "checkpoint.pt");
     EXPECT_EQ(checkpoint.step, steps.total) << name;
     EXPECT_EQ(checkpoint.sections.at("state"), state) << name;
-    EXPECT_EQ(read_text(path / "generator.pt", 1000), "generator " + state) << name;
+    EXPECT_EQ(read_text(path / kGeneratorName, 1000), "generator " + state) << name;
     EXPECT_NO_THROW(privacy::verify_certificate(path)) << name;
     std::vector<std::int64_t> wanted(static_cast<std::size_t>(steps.total));
     std::iota(wanted.begin(), wanted.end(), 1);

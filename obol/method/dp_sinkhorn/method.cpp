@@ -7,7 +7,7 @@
 #include "obol/barrier/pull_arithmetic.h"
 #include "obol/base/error.h"
 #include "obol/method/state.h"
-#include "obol/model/script.h"
+#include "obol/model/generator_file.h"
 #include "obol/transport/tensor/loss.h"
 #include "obol/transport/tensor/streamed.h"
 
@@ -343,14 +343,13 @@ void DpSinkhorn::backward_by_parameters(const Generated& generated, const Tensor
 }
 
 run::Sections DpSinkhorn::save() {
-  run::Sections sections{{kClassSizes, saved(class_sizes_.cpu())}};
+  run::Sections sections{{kClassSizes, saved(class_sizes_)}};
   trainee_.save(sections);
   return sections;
 }
 
 void DpSinkhorn::load(const run::Sections& sections) {
   restore(sections, kClassSizes, class_sizes_);
-  class_sizes_ = class_sizes_.to(surroundings_.device);
   trainee_.load(sections);
 }
 
@@ -368,6 +367,6 @@ std::shared_ptr<model::Generator> DpSinkhorn::released() {
 
 std::optional<run::Samples> DpSinkhorn::samples() { return trainee_.samples(surroundings_.bits); }
 
-std::string DpSinkhorn::generator() { return model::script_bytes(*released()); }
+std::string DpSinkhorn::generator() { return model::generator_bytes(*released()); }
 
 }  // namespace obol::method::dp_sinkhorn

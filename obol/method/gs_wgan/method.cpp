@@ -14,7 +14,7 @@
 #include "obol/method/gs_wgan/gpu.h"
 #include "obol/method/gs_wgan/side_by_side.h"
 #include "obol/method/gs_wgan/workshop.h"
-#include "obol/model/script.h"
+#include "obol/model/generator_file.h"
 
 namespace obol::method::gs_wgan {
 namespace {
@@ -235,7 +235,7 @@ void GsWgan::load(const run::Sections& sections) {
 }
 
 std::string GsWgan::generator() {
-  return model::script_bytes(*trainee_.released(surroundings_.bits));
+  return model::generator_bytes(*trainee_.released(surroundings_.bits));
 }
 
 }  // namespace obol::method::gs_wgan

@@ -10,7 +10,7 @@
 
 #include "obol/base/error.h"
 #include "obol/method/state.h"
-#include "obol/model/script.h"
+#include "obol/model/generator_file.h"
 
 namespace obol::method::ldp_wgan {
 namespace {
@@ -201,30 +201,22 @@ void LdpWgan::step_critic(const Tensor& batch) {
 
 run::Sections LdpWgan::save() {
   run::Sections sections{{kShuffle, saved(shuffle_)}};
-  if (potentials_.defined()) sections[kPotentials] = saved(potentials_.cpu());
-  if (critic_) sections[kCritic] = saved(critic_state_.numbers.cpu());
+  if (potentials_.defined()) sections[kPotentials] = saved(potentials_);
+  if (critic_) sections[kCritic] = saved(critic_state_.numbers);
   trainee_.save(sections);
   return sections;
 }
 
 void LdpWgan::load(const run::Sections& sections) {
-  const auto copied = [&](const char* name, Tensor& to) {
-    Tensor read;
-    restore(sections, name, read);
-    if (read.sizes() != to.sizes() || read.dtype() != to.dtype())
-      throw DataError(fmt::format(
-          "the section \"{}\" of a checkpoint must fit the recipe, but does not", name));
-    to.copy_(read);
-  };
-  copied(kShuffle, shuffle_);
-  if (potentials_.defined()) copied(kPotentials, potentials_);
-  if (critic_) copied(kCritic, critic_state_.numbers);
+  restore(sections, kShuffle, shuffle_);
+  if (potentials_.defined()) restore(sections, kPotentials, potentials_);
+  if (critic_) restore(sections, kCritic, critic_state_.numbers);
   trainee_.load(sections);
   epoch_ = -1;
 }
 
 std::string LdpWgan::generator() {
-  return model::script_bytes(*trainee_.released(surroundings_.bits));
+  return model::generator_bytes(*trainee_.released(surroundings_.bits));
 }
 
 }  // namespace obol::method::ldp_wgan

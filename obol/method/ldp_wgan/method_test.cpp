@@ -10,7 +10,7 @@
 #include "obol/base/error.h"
 #include "obol/base/file.h"
 #include "obol/method/ldp_wgan/fit.h"
-#include "obol/model/script.h"
+#include "obol/model/generator_file.h"
 
 namespace obol::method::ldp_wgan {
 namespace {
@@ -75,8 +75,8 @@ class Method : public testing::Test {
 // The images of the generator, [count, 784].
 Tensor made_by(LdpWgan& method, std::int64_t count) {
   TemporaryFolder folder;
-  write_file(folder.path() / "generator.pt", method.generator());
-  const auto generator = model::load_generator(folder.path() / "generator.pt");
+  write_file(folder.path() / "generator.safetensors", method.generator());
+  const auto generator = model::load_generator(folder.path() / "generator.safetensors");
   SeededBits bits(9);
   const torch::NoGradGuard no_grad;
   return generator->forward(generator->latents(count, bits), torch::zeros({count}, torch::kLong))

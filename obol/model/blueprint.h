@@ -1,0 +1,39 @@
+// What a file says of a generator, without LibTorch: its options, the images it makes, and the
+// tensors that follow from these.
+//
+//   const TensorFile file(bytes, "generator.safetensors");
+//   const Blueprint blueprint = read_blueprint(file);   // the file is then a generator
+//
+// A file is checked as a whole before a network is built, so that a network never takes more memory
+// than the file that describes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "obol/base/tensor_file.h"
+#include "obol/data/dataset.h"
+#include "obol/model/options.h"
+
+namespace obol::model {
+
+struct Blueprint {
+  GeneratorOptions options;
+  data::ImageShape shape;
+  std::int64_t num_classes = 0;
+};
+
+// InvalidArgument on options out of their limits, and on a shape that the architecture cannot make,
+// naming those that it can.
+void check(const Blueprint& blueprint);
+
+// The parameters and buffers of such a network, without numbers.
+std::vector<NamedTensor> tensors_of(const Blueprint& blueprint);
+
+TensorTexts texts_of(const Blueprint& blueprint);
+// DataError unless the texts are those of a generator, and the tensors have exactly the names,
+// types and shapes that follow from them, and finite numbers.
+Blueprint read_blueprint(const TensorFile& file);
+
+}  // namespace obol::model
