@@ -1,9 +1,9 @@
 // obol train | sample: from a recipe to a generator, and from a generator to images
-#include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,11 +19,8 @@ namespace obol::cli {
 namespace {
 
 Path last_picture(const run::RunFolder& folder) {
-  Path last;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.samples(), none))
-    last = std::max(last, entry.path());
-  return last;
+  const std::vector<std::string> names = list_folder(folder.samples());
+  return names.empty() ? Path() : folder.samples() / names.back();
 }
 
 ExitCode print(const run::Outcome& outcome, const run::RunFolder& folder) {
