@@ -194,6 +194,7 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
   const std::vector<std::string> names = runs_of(given, bill.remarks);
   if (names.size() > 1) bill.runs = names;
   for (const std::string& name : names) {
+    follow_no_links_below(name);
     const LedgerRecord ledger = read_ledger(Path(name) / kLedgerName);
     bill.neighbours = common_neighbours(bill.neighbours, ledger.header.neighbours);
     for (const Event& event : ledger.spent())

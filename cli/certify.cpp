@@ -9,6 +9,7 @@
 #include "cli/app.h"
 #include "cli/numbers.h"
 #include "obol/base/console.h"
+#include "obol/base/file.h"
 #include "obol/base/text.h"
 #include "obol/privacy/certificate.h"
 #include "obol/report/release.h"
@@ -31,6 +32,7 @@ struct CertifyArguments {
 };
 
 ExitCode run_certify(const CertifyArguments& arguments) {
+  follow_no_links_below(arguments.run);
   CertificateTerms terms{.delta = Delta{needed(arguments.delta, "--delta")}};
   const std::int64_t group = arguments.group_size.value_or(1);
   if (group < 1 || group > 10000)
@@ -82,6 +84,7 @@ Certificate verified(const VerifyArguments& arguments) {
 }
 
 ExitCode run_verify(const VerifyArguments& arguments) {
+  follow_no_links_below(arguments.folder);
   const Certificate certificate = verified(arguments);
   std::cout << fmt::format("verified: epsilon {} at delta {:g} ({}), from {} ledger entries\n",
                            rounded_up(certificate.guarantee.epsilon), certificate.guarantee.delta,

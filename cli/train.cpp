@@ -5,6 +5,8 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -20,11 +22,8 @@ namespace obol::cli {
 namespace {
 
 Path last_picture(const run::RunFolder& folder) {
-  Path last;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.samples(), none))
-    last = std::max(last, entry.path());
-  return last;
+  const std::vector<std::string> names = list_folder(folder.samples());
+  return names.empty() ? Path() : folder.samples() / names.back();
 }
 
 ExitCode print(const run::Outcome& outcome, const run::RunFolder& folder) {

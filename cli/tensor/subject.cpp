@@ -11,6 +11,7 @@
 #include "obol/base/error.h"
 #include "obol/base/random.h"
 #include "obol/base/text.h"
+#include "obol/data/catalogue.h"
 #include "obol/method/method_name.h"
 #include "obol/model/generator_file.h"
 #include "obol/model/sample.h"
@@ -111,6 +112,10 @@ void Subject::read_real(const std::string& other) {
   if (is_local_ && other.empty())
     throw InvalidArgument(
         violation("--against", "given for a run on privatised records", "missing"));
+  if (folder_ && other.empty() && !may_open_data())
+    throw InvalidArgument(violation(
+        "--against", "given for a run that is not one's own, whose recipe names no file to open",
+        "missing", folder_->path().string()));
   const data::Split trained_on = options.split;
   const bool has_test = has_split(source, options, data::Split::kTest);
   options.split = has_test ? data::Split::kTest : data::Split::kTrain;
@@ -155,6 +160,10 @@ void Subject::read_file(const EvaluateRequest& request) {
     samples_ = some_of(samples_, *request.count);
 }
 
+bool Subject::may_open_data() const {
+  return folder_->is_own() || (described_.source && data::is_public(*described_.source));
+}
+
 bool Subject::is_labelled() const {
   return generator_ ? generator_->is_conditional() : samples_.is_labelled();
 }
@@ -175,6 +184,9 @@ Private<data::Dataset> Subject::training() const {
   if (is_local_)
     throw InvalidArgument(
         "the images that the run learnt must be at hand for this, but only privatised records are");
+  if (!may_open_data())
+    throw InvalidArgument(violation(folder_->path().string(), "a run of one's own for this",
+                                    "not: what the recipe of another's names is not opened"));
   return Private<data::Dataset>(data::read(*described_.source, described_.options()));
 }
 

@@ -44,6 +44,8 @@ class Subject {
   [[nodiscard]] Private<data::Dataset> training() const;
 
  private:
+  // A recipe that came from elsewhere does not decide which files are opened here.
+  [[nodiscard]] bool may_open_data() const;
   void read_real(const std::string& other);
   void read_run(const EvaluateRequest& request, const torch::Device& device);
   void read_file(const EvaluateRequest& request);

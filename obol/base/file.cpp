@@ -4,9 +4,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -25,21 +28,103 @@ namespace fs = std::filesystem;
       fmt::format("cannot {} {}: {}", verb, path.string(), std::generic_category().message(error)));
 }
 
-// A name beside `path` that nobody else uses: ".NAME.partial-0123456789abcdef".
-Path aside_of(const Path& path) {
-  SecureBits bits;
-  return path.parent_path() / fmt::format(".{}.partial-{:016x}", path.filename().string(), bits());
+// Without "." and empty parts, from the root; ".." stays, because a link may stand before it.
+std::vector<std::string> parts_of(const Path& path) {
+  std::error_code ignored;
+  std::vector<std::string> parts;
+  for (const Path& part : fs::absolute(path, ignored))
+    if (!part.empty() && part != ".") parts.push_back(part.string());
+  return parts;
 }
 
-// The file that a rename may replace: where a link leads, and never a device.
-Path replaceable(const Path& path) {
+// A folder below which no link is followed.
+struct Guarded {
+  Path path;  // as it was given
+  std::vector<std::string> parts;
+};
+
+struct GuardedFolders {
+  std::mutex mutex;
+  std::vector<Guarded> folders;
+};
+
+GuardedFolders& guarded_folders() {
+  static GuardedFolders instance;
+  return instance;
+}
+
+// The innermost guarded folder that `parts` lie below.
+std::optional<Guarded> guard_of(const std::vector<std::string>& parts) {
+  GuardedFolders& all = guarded_folders();
+  const std::lock_guard lock(all.mutex);
+  std::optional<Guarded> found;
+  for (const Guarded& one : all.folders)
+    if (one.parts.size() < parts.size() &&
+        std::equal(one.parts.begin(), one.parts.end(), parts.begin()) &&
+        (!found || one.parts.size() > found->parts.size()))
+      found = one;
+  return found;
+}
+
+[[noreturn]] void refuse_link(const Path& path) {
+  throw DataError(violation(path.string(), "a file or folder of its own",
+                            "a link, and none is followed inside a run or a release"));
+}
+
+// One name in an open folder. O_NOFOLLOW fails at a link with one error or another.
+int open_name(int folder, const std::string& name, int flags, mode_t mode, const Path& path) {
+  const int descriptor = openat(folder, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
+  if (descriptor >= 0) return descriptor;
+  const int error = errno;
+  struct stat status {};
+  if (fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode))
+    refuse_link(path);
+  errno = error;
+  return -1;
+}
+
+// Closes a descriptor at the end, without touching errno.
+class Open {
+ public:
+  explicit Open(int descriptor) : descriptor_(descriptor) {}
+  ~Open() { reset(-1); }
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
+  [[nodiscard]] int get() const noexcept { return descriptor_; }
+  void reset(int descriptor) {
+    const int error = errno;
+    if (descriptor_ >= 0) close(descriptor_);
+    descriptor_ = descriptor;
+    errno = error;
+  }
+
+ private:
+  int descriptor_;
+};
+
+int open_folder(const Path& folder) {
+  return open_file(folder.empty() ? Path(".") : folder, O_RDONLY | O_DIRECTORY);
+}
+
+// A name beside that of `path` which nobody else uses: ".NAME.partial-0123456789abcdef".
+std::string aside_of(const Path& path) {
+  SecureBits bits;
+  return fmt::format(".{}.partial-{:016x}", path.filename().string(), bits());
+}
+
+// A rename may replace a regular file or a link, but below a guarded folder no link, and no link
+// to a device: whoever writes to /dev/stdout does not mean to remove it.
+void require_replaceable(const Path& path) {
   std::error_code error;
-  const Path target = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : path;
-  const fs::file_status status = fs::status(target, error);
+  const bool is_link = fs::is_symlink(fs::symlink_status(path, error));
+  if (is_link && guard_of(parts_of(path))) refuse_link(path);
+  const fs::file_status status = fs::status(path, error);
   if (fs::exists(status) && !fs::is_regular_file(status))
     throw DataError(violation(path.string(), "a regular file or new", "something else"));
-  return target;
 }
+
+constexpr mode_t kOwnersFile = 0600;
+constexpr mode_t kOwnersFolder = 0700;
 
 Path without_trailing_slash(const Path& path) {
   return path.has_filename() ? path : path.parent_path();
@@ -47,14 +132,70 @@ Path without_trailing_slash(const Path& path) {
 
 }  // namespace
 
+void follow_no_links_below(const Path& folder) {
+  Guarded one{.path = folder, .parts = parts_of(folder)};
+  GuardedFolders& all = guarded_folders();
+  const std::lock_guard lock(all.mutex);
+  const bool is_known = std::any_of(all.folders.begin(), all.folders.end(),
+                                    [&](const Guarded& known) { return known.parts == one.parts; });
+  if (!is_known) all.folders.push_back(std::move(one));
+}
+
+int open_file(const Path& path, int flags, mode_t mode) {
+  const std::vector<std::string> parts = parts_of(path);
+  const std::optional<Guarded> guard = guard_of(parts);
+  if (!guard) return open(path.c_str(), flags | O_CLOEXEC, mode);
+  Path at = guard->path;
+  Open folder(open(at.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (std::size_t i = guard->parts.size(); i < parts.size() && folder.get() >= 0; ++i) {
+    const bool is_last = i + 1 == parts.size();
+    at /= parts[i];
+    if (parts[i] == "..")
+      throw DataError(violation(path.string(), "a path without '..' inside a run", "one with it"));
+    const int next = open_name(folder.get(), parts[i], is_last ? flags : O_PATH | O_DIRECTORY,
+                               is_last ? mode : 0, at);
+    if (is_last) return next;
+    folder.reset(next);
+  }
+  return -1;
+}
+
+std::vector<std::string> list_folder(const Path& folder) {
+  const int descriptor = open_folder(folder);
+  if (descriptor < 0 && errno == ENOENT) return {};
+  DIR* const stream = descriptor < 0 ? nullptr : fdopendir(descriptor);
+  if (stream == nullptr) fail("read", folder, errno);
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(stream)) {  // NOLINT(concurrency-mt-unsafe): its own stream
+    const std::string name = static_cast<const char*>(entry->d_name);
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  closedir(stream);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void remove_file(const Path& path) {
+  const Open folder(open_folder(path.parent_path()));
+  if (folder.get() >= 0 && unlinkat(folder.get(), path.filename().c_str(), 0) == 0) return;
+  if (errno != ENOENT) fail("remove", path, errno);
+}
+
+void make_owners_folder(const Path& folder) {
+  const Open parent(open_folder(folder.parent_path()));
+  if (parent.get() < 0) fail("make", folder, errno);
+  if (mkdirat(parent.get(), folder.filename().c_str(), kOwnersFolder) != 0 && errno != EEXIST)
+    fail("make", folder, errno);
+  const Open made(open_folder(folder));
+  if (made.get() < 0) fail("protect", folder, errno);
+  // Whoever copied it may have lost them.
+  if (fchmod(made.get(), kOwnersFolder) != 0) fail("protect", folder, errno);
+}
+
 void synchronise_folder(const Path& folder) {
-  const Path name = folder.empty() ? Path(".") : folder;
-  const int descriptor = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail("open", name, errno);
-  const int status = fsync(descriptor);
-  const int error = errno;
-  close(descriptor);
-  if (status != 0 && error != EINVAL) fail("synchronise", name, error);
+  const Open opened(open_folder(folder));
+  if (opened.get() < 0) fail("open", folder.empty() ? Path(".") : folder, errno);
+  if (fsync(opened.get()) != 0 && errno != EINVAL) fail("synchronise", folder, errno);
 }
 
 void Bytes::read_exactly(std::uint64_t offset, std::span<std::byte> out,
@@ -68,7 +209,7 @@ void Bytes::read_exactly(std::uint64_t offset, std::span<std::byte> out,
 FileBytes::FileBytes(const Path& path)
     : name_(path.string()),
       // Without O_NONBLOCK, a pipe that nobody writes to would never open.
-      descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+      descriptor_(open_file(path, O_RDONLY | O_NONBLOCK)) {
   if (descriptor_ < 0) fail("read", path, errno);
   struct stat status {};
   const int error = fstat(descriptor_, &status) != 0 ? errno : 0;
@@ -132,17 +273,27 @@ std::string read_text(const Path& path, std::uint64_t limit) {
   return {reinterpret_cast<const char*>(all.data()), all.size()};
 }
 
-AtomicFile::AtomicFile(const Path& path)
-    : path_(replaceable(path)),
-      aside_(aside_of(path_)),
-      descriptor_(open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) fail("write", path_, errno);
+AtomicFile::AtomicFile(const Path& path, Access access)
+    : path_(path), aside_(aside_of(path)), folder_(open_folder(path.parent_path())) {
+  if (folder_ < 0) fail("write", path_, errno);
+  constexpr mode_t kAnybodys = 0666;
+  try {
+    require_replaceable(path_);
+    descriptor_ = openat(folder_, aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                         access == Access::kOwner ? kOwnersFile : kAnybodys);
+    if (descriptor_ < 0) fail("write", path_, errno);
+  } catch (...) {
+    close(folder_);
+    throw;
+  }
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ < 0) return;
-  close(descriptor_);
-  unlink(aside_.c_str());
+  if (descriptor_ >= 0) {
+    close(descriptor_);
+    unlinkat(folder_, aside_.c_str(), 0);
+  }
+  close(folder_);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -181,19 +332,20 @@ void AtomicFile::rewrite(std::uint64_t offset, std::string_view text) {
 void AtomicFile::commit() {
   flush();
   if (fsync(descriptor_) != 0) fail("write", path_, errno);
-  if (rename(aside_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
+  if (renameat(folder_, aside_.c_str(), folder_, path_.filename().c_str()) != 0)
+    fail("write", path_, errno);
   close(std::exchange(descriptor_, -1));
-  synchronise_folder(path_.parent_path());
+  if (fsync(folder_) != 0 && errno != EINVAL) fail("synchronise", path_.parent_path(), errno);
 }
 
-void write_file(const Path& path, std::string_view text) {
-  AtomicFile file(path);
+void write_file(const Path& path, std::string_view text, Access access) {
+  AtomicFile file(path, access);
   file.write(text);
   file.commit();
 }
 
-AtomicFolder::AtomicFolder(const Path& path)
-    : path_(without_trailing_slash(path)), aside_(aside_of(path_)) {
+AtomicFolder::AtomicFolder(const Path& path, Access access)
+    : path_(without_trailing_slash(path)), aside_(path_.parent_path() / aside_of(path_)) {
   std::error_code ignored;
   if (path_.filename() == "." || path_.filename() == "..")  // cannot be renamed to
     throw DataError(violation(path_.string(), "a new or empty folder given by its name", "not"));
@@ -204,7 +356,9 @@ AtomicFolder::AtomicFolder(const Path& path)
     throw DataError(violation(path_.string(), "a new or empty folder", "not empty"));
   std::error_code error;
   if (!path_.parent_path().empty()) fs::create_directories(path_.parent_path(), error);
-  if (!error) fs::create_directory(aside_, error);
+  constexpr mode_t kAnybodys = 0777;
+  if (!error && mkdir(aside_.c_str(), access == Access::kOwner ? kOwnersFolder : kAnybodys) != 0)
+    error.assign(errno, std::generic_category());
   if (error) fail("write", path_, error.value());
 }
 

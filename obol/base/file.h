@@ -15,11 +15,37 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "obol/base/error.h"
 
 namespace obol {
 
 using Path = std::filesystem::path;
+
+// From now on this process follows no link below `folder`, neither for reading nor for writing nor
+// for removing: a run or a release may come from anyone, and a link in it could lead to any file of
+// whoever opens it. The folder itself may be reached through links.
+void follow_no_links_below(const Path& folder);
+
+// As open(2), with O_CLOEXEC: a descriptor, or -1 and errno. DataError where that would follow a
+// link below such a folder. Whoever opens a file that may lie in a run opens it by this.
+int open_file(const Path& path, int flags, mode_t mode = 0666);
+
+// The names in a folder, in order, without "." and ".."; none where it is not there.
+std::vector<std::string> list_folder(const Path& folder);
+
+// Removes one file, or a link itself; not being there is no error.
+void remove_file(const Path& path);
+
+// Who may read a new file, or enter a new folder.
+enum class Access {
+  kUsual,  // whom the umask lets
+  kOwner,  // from the first moment, nobody but the owner
+};
+
+// Makes the folder where it is not there, and shuts it to everybody but its owner.
+void make_owners_folder(const Path& folder);
 
 // A file's content where the system keeps it, to be read in place; it outlives the file's name.
 class Mapping {
@@ -84,10 +110,11 @@ class MemoryBytes final : public Bytes {
 std::vector<std::byte> read_all(const Bytes& bytes, std::uint64_t limit);
 std::string read_text(const Path& path, std::uint64_t limit);
 
-// A file written under a temporary name in the same folder, synchronised, then renamed.
+// A file written under a temporary name in the same folder, synchronised, then renamed. A link of
+// that name is replaced itself, and what it led to stays as it was.
 class AtomicFile {
  public:
-  explicit AtomicFile(const Path& path);
+  explicit AtomicFile(const Path& path, Access access = Access::kUsual);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -104,13 +131,14 @@ class AtomicFile {
   void write_through(std::span<const std::byte> bytes);
 
   Path path_;
-  Path aside_;
+  std::string aside_;  // in the same folder
+  int folder_;
   int descriptor_ = -1;
   std::vector<std::byte> buffer_;
   std::uint64_t written_ = 0;
 };
 
-void write_file(const Path& path, std::string_view text);
+void write_file(const Path& path, std::string_view text, Access access = Access::kUsual);
 
 // Puts the names in a folder on disk; an empty path is the working folder.
 void synchronise_folder(const Path& folder);
@@ -119,7 +147,7 @@ void synchronise_folder(const Path& folder);
 // must be an empty folder.
 class AtomicFolder {
  public:
-  explicit AtomicFolder(const Path& path);
+  explicit AtomicFolder(const Path& path, Access access = Access::kUsual);
   ~AtomicFolder();
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;

@@ -418,12 +418,97 @@ TEST_F(AtomicFolderTest, RefusesAFileEvenWhereItIsEmpty) {
   }
 }
 
-TEST_F(AtomicFileTest, FollowsALinkInsteadOfReplacingIt) {
+TEST_F(AtomicFileTest, ReplacesALinkAndNotWhatItLeadsTo) {
   write_file(in("real"), "old");
   fs::create_symlink("real", in("link"));
   write_file(in("link"), "new");
+  EXPECT_FALSE(fs::is_symlink(in("link")));
+  EXPECT_EQ(read_text(in("link"), kNoLimit), "new");
+  EXPECT_EQ(read_text(in("real"), kNoLimit), "old");
+}
+
+TEST_F(AtomicFileTest, DoesNotReplaceALinkToADevice) {
+  fs::create_symlink("/dev/null", in("link"));
+  EXPECT_EQ(data_error_of([&] { write_file(in("link"), "x"); }),
+            in("link").string() + " must be a regular file or new, but is something else");
   EXPECT_TRUE(fs::is_symlink(in("link")));
-  EXPECT_EQ(read_text(in("real"), kNoLimit), "new");
+}
+
+// What nobody else may read is never there for others, not even before it has its name.
+TEST_F(AtomicFileTest, OfTheOwnerIsSoFromTheStart) {
+  const auto owners = static_cast<fs::perms>(0600);
+  const mode_t mask = umask(0);
+  AtomicFile file(in("key"), Access::kOwner);
+  umask(mask);
+  for (const auto& entry : fs::directory_iterator(folder()))
+    EXPECT_EQ(entry.status().permissions(), owners) << entry.path();
+  file.commit();
+  EXPECT_EQ(fs::status(in("key")).permissions(), owners);
+}
+
+class GuardedFolder : public AtomicFileTest {
+ protected:
+  void SetUp() override {
+    AtomicFileTest::SetUp();
+    fs::create_directory(in("outside"));
+    write_file(in("outside") / "precious", "mine");
+    fs::create_directories(run() / "sub");
+    write_file(run() / "file", "own");
+    fs::create_symlink(in("outside") / "precious", run() / "link");
+    fs::create_symlink(in("outside"), run() / "folder");
+    follow_no_links_below(run());
+  }
+  [[nodiscard]] Path run() const { return in("run"); }
+  // What a person reads where a link was in the way.
+  [[nodiscard]] std::string refusal(const char* name) const {
+    return (run() / name).string() +
+           " must be a file or folder of its own, but is a link, and none is followed inside a run "
+           "or a release";
+  }
+};
+
+TEST_F(GuardedFolder, IsReadWithoutFollowingLinks) {
+  EXPECT_EQ(read_text(run() / "file", kNoLimit), "own");
+  EXPECT_EQ(read_text(run() / "." / "file", kNoLimit), "own");
+  EXPECT_EQ(data_error_of([&] { static_cast<void>(read_text(run() / "link", kNoLimit)); }),
+            refusal("link"));
+  EXPECT_EQ(
+      data_error_of([&] { static_cast<void>(read_text(run() / "folder/precious", kNoLimit)); }),
+      refusal("folder"));
+  EXPECT_EQ(data_error_of([&] { static_cast<void>(list_folder(run() / "folder")); }),
+            refusal("folder"));
+  EXPECT_THROW(static_cast<void>(read_text(run() / "sub/../link", kNoLimit)), DataError);
+  EXPECT_EQ(data_error_of([&] { static_cast<void>(read_text(run() / "none", kNoLimit)); }),
+            "cannot read " + (run() / "none").string() + ": No such file or directory");
+}
+
+TEST_F(GuardedFolder, IsWrittenToWithoutFollowingLinks) {
+  write_file(run() / "file", "new");
+  write_file(run() / "sub/file", "new");
+  EXPECT_EQ(data_error_of([&] { write_file(run() / "link", "x"); }), refusal("link"));
+  EXPECT_EQ(data_error_of([&] { write_file(run() / "folder/precious", "x"); }), refusal("folder"));
+  EXPECT_EQ(data_error_of([&] { remove_file(run() / "folder/precious"); }), refusal("folder"));
+  EXPECT_EQ(data_error_of([&] { make_owners_folder(run() / "folder"); }), refusal("folder"));
+  EXPECT_EQ(read_text(in("outside") / "precious", kNoLimit), "mine");
+  EXPECT_EQ(names_in(in("outside")), std::set<std::string>{"precious"});
+  remove_file(run() / "link");  // itself
+  EXPECT_FALSE(fs::is_symlink(run() / "link"));
+  EXPECT_TRUE(fs::exists(in("outside") / "precious"));
+}
+
+// People keep their runs on other disks.
+TEST_F(GuardedFolder, MayItselfBeReachedThroughALink) {
+  fs::create_directory_symlink(run(), in("elsewhere"));
+  follow_no_links_below(in("elsewhere"));
+  EXPECT_EQ(read_text(in("elsewhere") / "file", kNoLimit), "own");
+  write_file(in("elsewhere") / "file", "new");
+  EXPECT_EQ(read_text(run() / "file", kNoLimit), "new");
+  EXPECT_THROW(static_cast<void>(read_text(in("elsewhere") / "link", kNoLimit)), DataError);
+}
+
+TEST_F(AtomicFolderTest, OfTheOwnerIsSoFromTheStart) {
+  AtomicFolder made(in("out"), Access::kOwner);
+  EXPECT_EQ(fs::status(made.inside()).permissions(), fs::perms::owner_all);
 }
 
 TEST_F(AtomicFileTest, ReplacesNothingButRegularFiles) {

@@ -119,6 +119,11 @@ const KnownDataset* find_known(const std::string& name) {
   return nullptr;
 }
 
+bool is_public(const std::string& source) {
+  std::error_code ignored;
+  return find_known(source) != nullptr && !fs::exists(source, ignored);
+}
+
 Path data_folder() {
   if (const char* given = std::getenv("OBOL_DATA"); given != nullptr && *given != '\0')
     return given;

@@ -27,6 +27,9 @@ struct KnownDataset {
 
 const std::vector<KnownDataset>& catalogue();
 const KnownDataset* find_known(const std::string& name);
+// Whether reading `source` reads what everyone has: a name of the catalogue, and nothing of that
+// name in the working folder, which would go before it.
+bool is_public(const std::string& source);
 
 // $OBOL_DATA, or ~/.cache/obol.
 Path data_folder();

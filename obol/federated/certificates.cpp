@@ -23,8 +23,6 @@
 namespace obol::federated {
 namespace {
 
-namespace fs = std::filesystem;
-
 template <auto kFree>
 struct Freed {
   template <class T>
@@ -112,9 +110,7 @@ void write_pair(const Path& folder, const std::string& name, X509* certificate, 
   require(
       PEM_write_bio_PKCS8PrivateKey(secret.get(), key, nullptr, nullptr, 0, nullptr, nullptr) == 1,
       "write a key");
-  const Path path = folder / (name + ".key");
-  write_file(path, text_of(secret.get()));
-  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  write_file(folder / (name + ".key"), text_of(secret.get()), Access::kOwner);
 }
 
 std::string alternative_names(const std::vector<std::string>& hosts) {
@@ -160,7 +156,7 @@ std::vector<std::string> write_test_certificates(const Path& folder,
                                                  const TestCertificates& options) {
   if (options.clients < 1)
     throw InvalidArgument(violation("the number of clients", "at least 1", options.clients));
-  AtomicFolder made(folder);
+  AtomicFolder made(folder, Access::kOwner);
   const auto [days, starts] = std::pair(options.days, options.starts);
   const Key ca_key = make_key();
   const Certificate ca = make_certificate(

@@ -32,6 +32,7 @@ TEST(Certificates, AreValidForTheirKeyAndTheirAuthority) {
     EXPECT_EQ(fs::status(certs / (file + ".key")).permissions() & fs::perms::all,
               fs::perms::owner_read | fs::perms::owner_write);
   }
+  EXPECT_EQ(fs::status(certs).permissions(), fs::perms::owner_all);
 }
 
 TEST(Certificates, AreRefusedInOneSentence) {

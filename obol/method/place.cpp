@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,7 +17,7 @@ namespace {
 
 constexpr std::size_t kKeyWords = 4;
 using KeyWords = std::array<std::uint64_t, kKeyWords>;
-constexpr const char* kKeyName = "fingerprint.key";
+constexpr const char* kKeyName = run::RunFolder::kOwnKeyName;
 
 // Keeps reasons until there is a folder for them.
 class Collected final : public DisclosureLog {
@@ -37,18 +39,18 @@ std::string text_of(const KeyWords& key) {
 }
 
 Place new_place(const PlaceOptions& options, const Private<data::Dataset>& data) {
-  if (!options.neighbours)
-    return {run::RunFolder::create(options.folder, options.recipe, std::nullopt), {}};
   KeyWords key{};
   SecureBits().fill(key);
+  const std::map<std::string, std::string> secrets = {{kKeyName, text_of(key)}};
+  if (!options.neighbours)
+    return {run::RunFolder::create(options.folder, options.recipe, std::nullopt, secrets), {}};
   Collected reasons;
   const privacy::LedgerHeader header{.neighbours = *options.neighbours,
                                      .records = data.facts().declared_size,
                                      .fingerprint = data::fingerprint(data, bytes_of(key), reasons),
                                      .randomness = make_bits(options.seed, 0)->provenance()};
   // The key comes with the folder: a run without it could not be gone on with.
-  run::RunFolder folder =
-      run::RunFolder::create(options.folder, options.recipe, header, {{kKeyName, text_of(key)}});
+  run::RunFolder folder = run::RunFolder::create(options.folder, options.recipe, header, secrets);
   run::Disclosures disclosures(folder);
   reasons.pass_on(disclosures);
   return {folder, privacy::Ledger::open(folder.ledger(), header)};

@@ -23,7 +23,7 @@ std::string cannot(std::string_view verb, std::string_view name, int error) {
 // `name` is what messages call it.
 int open_or_throw(const Path& path, int flags, const Path& name) {
   // Without O_NONBLOCK, a pipe could keep us waiting for its other end.
-  const int descriptor = ::open(path.c_str(), flags | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+  const int descriptor = open_file(path, flags | O_APPEND | O_NONBLOCK);
   if (descriptor < 0) throw DataError(cannot("write", name.string(), errno));
   return descriptor;
 }
@@ -96,10 +96,7 @@ DurableLog DurableLog::create(const Path& path, std::string_view first_line) {
 }
 
 DurableLog DurableLog::open(const Path& path) {
-  // Where a link leads, since replace() puts a file in the place of a name.
-  std::error_code ignored;
-  const Path target = std::filesystem::weakly_canonical(path, ignored);
-  DurableLog log(target.empty() ? path : target, open_or_throw(path, O_RDWR, path));
+  DurableLog log(path, open_or_throw(path, O_RDWR, path));
   log.lock();
   struct stat status {};
   if (fstat(log.descriptor_, &status) != 0) log.fail("read", errno);

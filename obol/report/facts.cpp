@@ -10,6 +10,7 @@
 #include "obol/base/random.h"
 #include "obol/base/text.h"
 #include "obol/data/catalogue.h"
+#include "obol/report/released_recipe.h"
 #include "obol/run/grid.h"
 
 namespace obol::report {
@@ -32,27 +33,11 @@ std::string name_of(const Path& run) {
 
 std::optional<std::int64_t> last_sample(const run::RunFolder& folder) {
   std::optional<std::int64_t> last;
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.samples(), none)) {
-    if (entry.path().extension() != ".png") continue;
-    const auto step = parse_integer(entry.path().stem().string());
-    if (step && folder.sample(*step) == entry.path()) last = std::max(last.value_or(0), *step);
+  for (const std::string& name : list_folder(folder.samples())) {
+    const auto step = parse_integer(Path(name).stem().string());
+    if (step && folder.sample(*step).filename() == name) last = std::max(last.value_or(0), *step);
   }
   return last;
-}
-
-// A resolved recipe has one key in a line. Whatever else it may look like is refused.
-std::string without_source(const std::string& recipe, const std::string& where) {
-  std::vector<std::string> lines = split(recipe, '\n');
-  bool is_data = false;
-  for (std::string& line : lines) {
-    if (line.starts_with('[')) is_data = line == "[data]";
-    if (is_data && line.starts_with("source = ")) line = "# where the private data are: left out";
-  }
-  std::string text = join(lines, "\n");
-  if (recipe::Recipe::parse(text, where).read<data::RecipeData>("data").source)
-    throw DataError(violation("data.source", "on a line of its own below [data]", "not", where));
-  return text;
 }
 
 PngFile read_png(const Path& path) {
@@ -98,12 +83,7 @@ data::Picture grid_of(const data::Dataset& test) {
 
 }  // namespace
 
-bool RunFacts::has_public_data() const {
-  // A folder that is there goes before the data set of the same name.
-  std::error_code ignored;
-  return data.source && data::find_known(*data.source) != nullptr &&
-         !fs::exists(*data.source, ignored);
-}
+bool RunFacts::has_public_data() const { return data.source && data::is_public(*data.source); }
 
 std::string RunFacts::data_name() const {
   if (!data.source) return "";
@@ -146,8 +126,9 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
                  .samples = std::nullopt,
                  .evaluation = read_evaluation(run / "evaluation.json"),
                  .private_evaluation = std::nullopt};
-  if (part == PrivatePart::kLeftOut && !facts.has_public_data())
-    facts.recipe = without_source(facts.recipe, where);
+  if (part == PrivatePart::kLeftOut)
+    facts.recipe = released_recipe(
+        facts.recipe, facts.has_public_data() ? PublicData::kYes : PublicData::kNo, where);
   if (has_certificate) facts.certificate = privacy::verify_certificate(run);
   if (fs::exists(folder.metrics())) facts.metrics = run::read_metrics(folder.metrics());
   if (const auto step = last_sample(folder)) {
@@ -159,15 +140,20 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
   return facts;
 }
 
-RealSamples real_samples(const RunFacts& facts) {
-  if (!facts.data.source) return {.why_none = "the recipe does not name its data"};
-  if (facts.is_local()) return {.why_none = "this run has seen privatised records alone"};
-  if (facts.part == PrivatePart::kLeftOut && !facts.has_public_data())
+RealSamples real_samples(const RunFacts& facts, const std::optional<std::string>& source) {
+  if (!source && !facts.data.source) return {.why_none = "the recipe does not name its data"};
+  if (!source && facts.is_local())
+    return {.why_none = "this run has seen privatised records alone"};
+  if (!source && facts.part == PrivatePart::kLeftOut && !facts.has_public_data())
     return {.why_none = "they may be as private as the others"};
+  if (!source && !facts.has_public_data() && !facts.folder.is_own())
+    return {.why_none =
+                "this run is not one's own, so that what its recipe names was not opened; "
+                "--real PATH names real images"};
   try {
     data::ReadOptions options = facts.data.options();
     options.split = data::Split::kTest;
-    const data::Dataset test = data::read(*facts.data.source, options);
+    const data::Dataset test = data::read(source.value_or(*facts.data.source), options);
     return {.picture = grid_of(test), .class_names = test.class_names, .why_none = ""};
   } catch (const Error& error) {
     return {.why_none = error.what()};

@@ -40,7 +40,7 @@ struct RunFacts {
   recipe::Heading heading;
   data::RecipeData data;
   privacy::PrivacyOptions privacy;
-  std::string recipe;  // its text; without where the data are, where that is left out
+  std::string recipe;  // its text; as it may be handed over, where the private part is left out
   std::string method;
   std::optional<privacy::Certificate> certificate;
   bool has_ledger;
@@ -72,7 +72,9 @@ struct RealSamples {
   std::vector<std::string> class_names;
   std::string why_none;
 };
-RealSamples real_samples(const RunFacts& facts);
+// From `source` where that is given; else from what the recipe names, for runs of one's own and for
+// data of the catalogue: a recipe that came from elsewhere does not decide what is opened here.
+RealSamples real_samples(const RunFacts& facts, const std::optional<std::string>& source);
 
 // A grid with the names of its rows beside it.
 Html grid_figure(const PngFile& png, const std::vector<std::string>& names,

@@ -227,6 +227,7 @@ bool is_release(const Path& folder) {
 
 ReleaseCheck verify_release(const Path& folder, const std::optional<Path>& key) {
   constexpr std::uint64_t kLargestSums = std::uint64_t{1} << 16;
+  follow_no_links_below(folder);
   const std::set<std::string> names = listed(folder);
   if (!names.contains(kSums)) refuse((folder / kSums).string(), "there", "missing");
   const std::string text = read_text(folder / kSums, kLargestSums);

@@ -87,8 +87,8 @@ Html header(const RunFacts& facts) {
   return tag("header", content);
 }
 
-Html samples(const RunFacts& facts) {
-  const RealSamples real = real_samples(facts);
+Html samples(const RunFacts& facts, const std::optional<std::string>& source) {
+  const RealSamples real = real_samples(facts, source);
   std::vector<std::string> names = real.class_names;
   if (names.empty() && facts.has_classes()) names = facts.class_names();
   const std::string rows = facts.has_classes() ? " One row for each class." : "";
@@ -314,7 +314,7 @@ Html versions_section(const RunFacts& facts) {
 
 }  // namespace
 
-Report report_html(const Path& run, PrivatePart part) {
+Report report_html(const Path& run, PrivatePart part, const std::optional<std::string>& real) {
   const RunFacts facts = read_facts(run, part);
   const bool is_private = facts.private_evaluation.has_value();
   Html body = header(facts) + promise(facts);
@@ -322,7 +322,7 @@ Report report_html(const Path& run, PrivatePart part) {
     body += warning(prose(
         "Not for release: this page holds figures that were computed with private records, in "
         "a box marked so. `obol report RUN --without-private` leaves them out."));
-  body += tiles(facts) + samples(facts) + curves_section(facts);
+  body += tiles(facts) + samples(facts, real) + curves_section(facts);
   body += evaluation_sections(facts.evaluation, facts.class_names());
   body += memorisation_section(facts.private_evaluation, part);
   body += ledger_section(facts) + not_covered_section(facts) + recipe_section(facts) +

@@ -4,6 +4,7 @@
 //   write_file("runs/a/report.html", report_html("runs/a", PrivatePart::kLeftOut).html);
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "obol/base/file.h"
@@ -18,6 +19,8 @@ struct Report {
 
 // Errors as read_facts. Real test images are left out, with a sentence, where the data are not on
 // this machine.
-Report report_html(const Path& run, PrivatePart part);
+// `real` is where they are read from, and a person's own word for it; else see real_samples.
+Report report_html(const Path& run, PrivatePart part,
+                   const std::optional<std::string>& real = std::nullopt);
 
 }  // namespace obol::report

@@ -91,7 +91,7 @@ TEST_F(ReportOfARun, TellsWhereThePrivateDataAreOnlyWhereItMay) {
   EXPECT_TRUE(has(report_html(run.path(), PrivatePart::kShown).html, "/vault/ward-7.npz"));
   const std::string without = report_html(run.path(), PrivatePart::kLeftOut).html;
   EXPECT_FALSE(has(without, "ward-7"));
-  EXPECT_TRUE(has(without, "# where the private data are: left out"));
+  EXPECT_TRUE(has(without, "# source: left out"));
   EXPECT_TRUE(has(without, "they may be as private as the others"));
 }
 

@@ -13,8 +13,7 @@ namespace obol::run {
 AppendFile::AppendFile(const Path& path)
     : path_(path),
       // Without O_NONBLOCK, a pipe that nobody reads would never open.
-      descriptor_(
-          open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666)) {
+      descriptor_(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK)) {
   if (descriptor_ < 0) fail(errno);
 }
 

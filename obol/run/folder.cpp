@@ -43,7 +43,7 @@ constexpr std::string_view kPrivateReadme =
 // The lock ends with the process at the latest, however that ends.
 std::shared_ptr<void> lock(const Path& folder) {
   const Path path = folder / kLockName;
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  const int descriptor = open_file(path, O_RDWR | O_CREAT | O_NONBLOCK);
   if (descriptor < 0) fail("lock", path, errno);
   const int status = flock(descriptor, LOCK_EX | LOCK_NB);
   const int error = errno;
@@ -84,7 +84,7 @@ void remove_partials(const Path& folder) {
     if (name.starts_with('.') && name.find(".partial-") != std::string::npos)
       partials.push_back(at->path());
   }
-  for (const Path& partial : partials) fs::remove(partial, error);
+  for (const Path& partial : partials) remove_file(partial);
 }
 
 bool ends_in_newline(const Path& path) {
@@ -108,10 +108,11 @@ RunFolder RunFolder::create(const Path& path, std::string_view recipe,
   if (header) privacy::Ledger::create(folder.inside() / privacy::kLedgerName, *header);
   if (!secrets.empty()) {
     const Path inside = RunFolder(folder.inside(), nullptr).make_private();
-    for (const auto& [name, bytes] : secrets) write_file(inside / name, bytes);
+    for (const auto& [name, bytes] : secrets) write_file(inside / name, bytes, Access::kOwner);
   }
   std::shared_ptr<void> held = lock(folder.inside());  // follows the rename
   folder.commit();
+  follow_no_links_below(path);
   return {path, std::move(held)};
 }
 
@@ -127,6 +128,7 @@ RunFolder RunFolder::resume(const Path& path, std::string_view recipe) {
 }
 
 RunFolder RunFolder::open(const Path& path) {
+  follow_no_links_below(path);
   std::error_code ignored;
   if (!fs::is_regular_file(path / kRecipeName, ignored))
     throw InvalidArgument(
@@ -163,30 +165,31 @@ void RunFolder::require_generator() const {
 
 Path RunFolder::make_private() const {
   const Path folder = private_folder();
-  constexpr mode_t kOwnerOnly = 0700;
-  if (mkdir(folder.c_str(), kOwnerOnly) != 0 && errno != EEXIST) fail("make", folder, errno);
+  make_owners_folder(folder);
   std::error_code error;
-  fs::permissions(folder, fs::perms::owner_all, error);  // whoever copied it may have lost them
-  if (error) fail("protect", folder, error.value());
   if (!fs::exists(folder / "README", error)) write_file(folder / "README", kPrivateReadme);
   return folder;
 }
 
+bool RunFolder::is_own() const {
+  const int descriptor = open_file(private_folder() / kOwnKeyName, O_RDONLY | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  struct stat status {};
+  const bool is_known = fstat(descriptor, &status) == 0;
+  close(descriptor);
+  return is_known && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+}
+
 void RunFolder::remove_results() const {
-  for (const char* name :
-       {privacy::kCertificateName, privacy::kCertificateTextName, kOutcomeName}) {
-    std::error_code error;
-    fs::remove(path_ / name, error);
-    if (error) fail("remove", path_ / name, error.value());
-  }
+  for (const char* name : {privacy::kCertificateName, privacy::kCertificateTextName, kOutcomeName})
+    remove_file(path_ / name);
   synchronise_folder(path_);
 }
 
 void RunFolder::remove_samples_after(std::int64_t step) const {
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(samples(), none)) {
-    const auto of = parse_integer(entry.path().stem().string());
-    if (of && *of > step) fs::remove(entry.path(), none);
+  for (const std::string& name : list_folder(samples())) {
+    const auto of = parse_integer(Path(name).stem().string());
+    if (of && *of > step) remove_file(samples() / name);
   }
 }
 

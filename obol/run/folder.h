@@ -7,6 +7,8 @@
 // A new folder appears with its recipe and its ledger, or not at all. Whoever creates or resumes
 // one has it locked, so that two trainings never share it.
 //
+// A folder may come from anyone: no link in it is followed.
+//
 // Everything in it may be handed over, except for private/: what is there depends on the private
 // data outside any guarantee. Certificate and release never read it, and a report only to show it
 // in a box that is marked so.
@@ -43,6 +45,9 @@ inline constexpr const char* kScriptName = "generator.pt";
 
 class RunFolder {
  public:
+  // Among the `secrets` of a run that is trained on data of this machine.
+  static constexpr const char* kOwnKeyName = "fingerprint.key";
+
   // `recipe` is the resolved one. A run without a ledger header has no ledger: it is not private.
   // `secrets`, by name, are files that private/ has from the start.
   static RunFolder create(const Path& path, std::string_view recipe,
@@ -72,6 +77,9 @@ class RunFolder {
   // DataError where there is no generator, with a word on how to convert that of an earlier
   // version.
   void require_generator() const;
+  // Whether this user trained it: the key that its data's fingerprint was made with is in private/,
+  // which is never handed over. What its recipe names is opened for those runs alone.
+  [[nodiscard]] bool is_own() const;
 
   // private/, made if need be, with a README that says what it is; for the owner's eyes only.
   Path make_private() const;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "obol/privacy/ledger_testing.h"
 #include "obol/run/testing.h"
@@ -125,6 +126,41 @@ TEST_F(Folder, ForgetsPicturesOfStepsThatAreTakenAgain) {
   EXPECT_TRUE(fs::exists(folder.sample(100)));
   EXPECT_FALSE(fs::exists(folder.sample(200)));
   EXPECT_FALSE(fs::exists(folder.sample(1'000'000)));
+}
+
+// It may come from anyone, and so may the links in it.
+TEST_F(Folder, FollowsNoLinkInIt) {
+  const Path outside = path().parent_path() / "outside";
+  fs::create_directory(outside);
+  std::ofstream(outside / "000900.png") << "precious";
+  const RunFolder folder = create();
+  fs::create_directory_symlink(outside, folder.samples());
+  fs::create_directory_symlink(outside, path() / "private");
+  const fs::perms before = fs::status(outside).permissions();
+  EXPECT_TRUE(says(refusal([&] { folder.remove_samples_after(100); }), "is a link"));
+  EXPECT_TRUE(says(refusal([&] { static_cast<void>(folder.make_private()); }), "is a link"));
+  EXPECT_TRUE(fs::exists(outside / "000900.png"));
+  EXPECT_EQ(fs::status(outside).permissions(), before);
+  fs::create_symlink(outside / "log", folder.disclosures());
+  EXPECT_TRUE(says(refusal([&] { Disclosures(folder).record("a reason"); }), "is a link"));
+  fs::rename(path() / "recipe.toml", outside / "recipe.toml");
+  fs::create_symlink(outside / "recipe.toml", path() / "recipe.toml");
+  EXPECT_TRUE(
+      says(refusal([&] { static_cast<void>(RunFolder::open(path()).recipe()); }), "is a link"));
+}
+
+TEST_F(Folder, IsOnesOwnWhereItsKeyIs) {
+  EXPECT_FALSE(create().is_own()) << "a release has no key";
+  fs::remove_all(path());
+  const RunFolder own = RunFolder::create(path(), kSmallRecipe, privacy::some_header(),
+                                          {{RunFolder::kOwnKeyName, "key"}});
+  EXPECT_TRUE(own.is_own());
+  EXPECT_EQ(fs::status(path() / "private" / RunFolder::kOwnKeyName).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown((path() / "private" / RunFolder::kOwnKeyName).c_str(), 12345, 12345), 0);
+    EXPECT_FALSE(own.is_own()) << "somebody else's";
+  }
 }
 
 TEST_F(Folder, RecordsWhyPrivateValuesWereOpened) {

@@ -175,7 +175,7 @@ class Reported(InFolder):
 class Pages(Reported):
     def test_a_report_has_everything_and_needs_nothing(self):
         run = self.make_run("a", private=False)
-        self.assertEqual(self.succeeds("report", run), f"{run}/report.html\n")
+        self.assertEqual(self.succeeds("report", run, "--real", self.data()), f"{run}/report.html\n")
         html = (run / "report.html").read_text()
         self.assert_stands_alone(html)
         self.assertEqual(html.count("data:image/png;base64,"), 2, "generated and real images")

@@ -26,7 +26,7 @@ using torch::Tensor;
 // Not synchronised: what a power cut takes is trained again.
 void write_aside(const Path& path, std::span<const std::byte> bytes) {
   const Path aside = path.string() + ".partial";
-  const int file = open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int file = open_file(aside, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (file < 0) fail(aside);
   bool is_written = true;
   while (!bytes.empty() && is_written) {
@@ -41,8 +41,8 @@ void write_aside(const Path& path, std::span<const std::byte> bytes) {
 }  // namespace
 
 CriticBank::CriticBank(BankOptions options) : options_(std::move(options)) {
-  fs::create_directories(options_.folder);
-  fs::permissions(options_.folder, fs::perms::owner_all);
+  if (options_.folder.has_parent_path()) fs::create_directories(options_.folder.parent_path());
+  make_owners_folder(options_.folder);
 }
 
 Path CriticBank::file_of(std::int64_t number) const {
