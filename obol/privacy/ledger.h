@@ -65,6 +65,17 @@ struct LedgerHead {
   bool operator==(const LedgerHead&) const = default;
 };
 
+// Whose turn it is, where shards take turns: all of the first `reserved` turns may have been taken.
+// See turns.h.
+struct LedgerTurns {
+  std::string schedule;
+  std::int64_t shards;
+  std::int64_t reserved;
+  bool operator==(const LedgerTurns&) const = default;
+};
+// A line reserves at most so many more turns than the line before it.
+inline constexpr std::int64_t kTurnsBlock = 100;
+
 struct TornTail {
   std::uint64_t bytes;
   std::optional<Event> counted;
@@ -78,12 +89,16 @@ struct LedgerRecord {
   std::string commit;
   std::vector<LedgerEntry> entries;  // in order; settlements are in `used`
   std::vector<std::string> hashes;   // of every line
+  std::optional<LedgerTurns> turns;  // none where no shards took turns
   std::optional<TornTail> torn;
 
   // What an accountant composes: equal mechanisms as one event, in order of first appearance,
   // counts after settlement; a torn tail counts. Mechanisms of which nothing was used are left
   // out.
   [[nodiscard]] std::vector<Event> spent() const;
+  // How many releases of this mechanism were paid for this purpose, after settlement. A torn tail
+  // and what was recovered are spent but pay for no release.
+  [[nodiscard]] std::int64_t paid(std::string_view purpose, const Event& mechanism) const;
   [[nodiscard]] LedgerHead head() const;
   // Whether `earlier` was once the head of this ledger.
   [[nodiscard]] bool extends(const LedgerHead& earlier) const;
@@ -133,6 +148,8 @@ class Ledger {
 
   // On disk when it returns. UnsupportedEvent where the neighbours are not those of the header.
   Reservation reserve(std::string_view purpose, const Event& event);
+  // Likewise. InvalidArgument where schedule or shards are not those of an earlier line.
+  void reserve_turns(const LedgerTurns& turns);
 
   [[nodiscard]] const LedgerRecord& record() const;
   [[nodiscard]] std::vector<Event> spent() const { return record().spent(); }

@@ -26,13 +26,6 @@ Options options_of(const Experiment& experiment, const std::optional<privacy::Pl
           .steps = plan ? plan->steps : needed(privacy.steps, "steps")};
 }
 
-// Answers of every shard that the ledger has.
-std::int64_t paid_in(const privacy::Ledger& ledger) {
-  std::int64_t paid = 0;
-  for (const privacy::Event& event : ledger.spent()) paid += privacy::count_of(event);
-  return paid;
-}
-
 // Everything that decides how a warm-started critic comes out, in a name.
 std::string warm_name(const Options& options, const Private<data::Dataset>& data,
                       DisclosureLog& log) {
@@ -72,8 +65,8 @@ run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& dat
         const Path own = setting.folder.make_private();
         const std::int64_t entries = setting.ledger == nullptr ? 0 : setting.ledger->head().entries;
         Surroundings surroundings{
+            .ledger = setting.ledger,
             .guard = setting.guard,
-            .paid = setting.ledger == nullptr ? 0 : paid_in(*setting.ledger),
             .disclosures = &setting.disclosures,
             .bits = setting.bits,
             .bits_of =
@@ -82,7 +75,6 @@ run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& dat
                   return make_bits(seed ? std::optional(*seed + kApart * (shard + 1)) : seed,
                                    entries);
                 },
-            .turns = own / "turns.json",
             .critics = own / "critics",
             .warm = std::nullopt,
             .device = setting.device};
