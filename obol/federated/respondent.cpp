@@ -130,10 +130,7 @@ wire::Answer Respondent::answer(const wire::Question& message) {
 
 void Respondent::save() {
   bank_.flush();
-  privacy::CertificateTerms terms{.delta = options_.budget.delta};
-  for (const std::string& reason : run::read_disclosures(place_.folder))
-    terms.not_covered.push_back("what was opened: " + reason);
-  privacy::write_certificate(options_.folder, terms);
+  privacy::write_certificate(options_.folder, {.delta = options_.budget.delta});
 }
 
 std::int64_t Respondent::affordable() { return guard_.affordable(terms_.per_answer()); }

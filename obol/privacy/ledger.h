@@ -38,6 +38,14 @@
 
 namespace obol::privacy {
 
+// How the randomness begins where no guarantee holds: "not private: fixed seed 7".
+inline constexpr const char* kNotPrivate = "not private";
+// How the purpose of a release ends that somebody else made, where nobody checked his certificate.
+inline constexpr const char* kNotChecked = ", not checked";
+
+// The purpose of a histogram, whose noise is stated for one record more or less.
+inline constexpr const char* kClassHistogram = "class histogram";
+
 // Texts are UTF-8 without control characters, 1 to 200 bytes long, here and below.
 struct LedgerHeader {
   Neighbours neighbours;    // not kAsStated

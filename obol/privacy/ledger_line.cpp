@@ -68,6 +68,10 @@ void check_content(const LedgerRecord& /*record*/, const OpenLine& line) {
 void check_content(const LedgerRecord& record, const ReserveLine& line) {
   check_text("purpose", line.purpose);
   check_event(line.event, record.header.neighbours);
+  if (line.purpose == kClassHistogram && record.header.neighbours == Neighbours::kReplaceOne)
+    throw UnsupportedEvent(
+        "a class histogram must be released where neighbours are one record more or less, but here "
+        "a record may get another value, which moves two counts");
 }
 
 // Entries are in the order of their sequence numbers.
