@@ -35,7 +35,6 @@ using privacy::accountant_from;
 using privacy::AccountantKind;
 using privacy::Accounting;
 using privacy::CertificateTerms;
-using privacy::certify;
 using privacy::check;
 using privacy::common_neighbours;
 using privacy::Conversion;
@@ -60,6 +59,7 @@ using privacy::PublishedEpsilon;
 using privacy::RdpAccountant;
 using privacy::read_ledger;
 using privacy::read_terms;
+using privacy::released_in;
 using privacy::SampledGaussian;
 using privacy::ShardGaussian;
 using privacy::with_count;
@@ -89,9 +89,9 @@ struct Bill {
   std::optional<Delta> delta;
   std::optional<double> budget;
   std::optional<PublishedCount> published;
-  std::int64_t releases = 0;  // that the published count is about
-  std::int64_t steps = 0;     // of a recipe
-  int group_size = 1;         // that certificates of runs speak of
+  std::vector<PlannedEvent> released = {};  // by purpose, where there is a published count
+  std::int64_t steps = 0;                   // of a recipe
+  int group_size = 1;                       // that certificates of runs speak of
   std::vector<std::string> remarks;
   Neighbours neighbours = Neighbours::kAsStated;
 };
@@ -132,7 +132,7 @@ Bill bill_of_recipe(const std::string& name, const AccountArguments& arguments,
             .delta = plan.delta,
             .budget = std::nullopt,
             .published = plan.published,
-            .releases = plan.releases,
+            .released = plan.planned,
             .steps = plan.steps,
             .remarks = {},
             .neighbours = plan.neighbours};
@@ -203,7 +203,7 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
       bill.remarks.push_back(fmt::format(
           "{}: the ledger's last {} bytes are torn; counted for them: {}", name, ledger.torn->bytes,
           ledger.torn->counted ? describe(*ledger.torn->counted) : "nothing"));
-    if (ledger.header.randomness.starts_with("not private"))
+    if (ledger.header.randomness.starts_with(privacy::kNotPrivate))
       bill.remarks.push_back(fmt::format("{}: {}", name, ledger.header.randomness));
     if (!fs::exists(Path(name) / kCertificateName)) continue;
     const CertificateTerms terms = read_terms(name);
@@ -211,7 +211,7 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
     bill.group_size = std::max(bill.group_size, terms.accounting.group_size);
     if (names.size() == 1 && terms.published) {
       bill.published = terms.published;
-      bill.releases = certify(ledger, terms).published->releases;
+      bill.released = released_in(ledger);
     }
   }
   return bill;
@@ -268,7 +268,8 @@ ordered_json curve_at(const std::string& orders, const std::vector<Event>& event
 }
 
 // Epsilon when a share of everything has been released.
-void draw(const std::string& path, const Bill& bill, Delta delta, const Accounting& how) {
+void draw(const std::string& path, const Bill& bill,
+          const std::optional<PublishedEpsilon>& published, Delta delta, const Accounting& how) {
   constexpr int kPoints = 40;
   std::int64_t most = 1;
   for (const PlannedEvent& item : bill.items) most = std::max(most, count_of(item.event));
@@ -276,9 +277,9 @@ void draw(const std::string& path, const Bill& bill, Delta delta, const Accounti
             .x_label = "steps",
             .y_label = "epsilon",
             .lines = {{"guarantee", {}}}};
-  if (bill.published)
+  if (published)
     plot.lines.push_back(
-        {bill.published->holds ? "as published" : "as published, no guarantee", {}});
+        {published->is_a_guarantee() ? "as published" : "as published, no guarantee", {}});
   if (bill.budget) plot.marks.push_back({fmt::format("budget {:g}", *bill.budget), *bill.budget});
   for (int i = 1; i <= kPoints; ++i) {
     const double share = std::pow(static_cast<double>(i) / kPoints, 2);  // it rises fast at first
@@ -290,9 +291,9 @@ void draw(const std::string& path, const Bill& bill, Delta delta, const Accounti
       events.push_back(with_count(event, part(count_of(event))));
     const double x = static_cast<double>(part(std::max(most, bill.steps)));
     plot.lines[0].points.emplace_back(x, account(events, delta, how).epsilon);
-    if (bill.published)
+    if (published)
       plot.lines[1].points.emplace_back(
-          x, account_as_published(*bill.published, part(bill.releases), delta).epsilon);
+          x, account_as_published(published->count, part(published->releases), delta).epsilon);
   }
   write_file(path, plot_svg(plot));
   log_line(LogLevel::kInfo, fmt::format("wrote {}", path));
@@ -374,7 +375,8 @@ ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
   if (published)
     value["as_published"] = {{"epsilon", published->epsilon},
                              {"paper", published->count.paper},
-                             {"is_a_guarantee", published->count.holds}};
+                             {"left_out", published->left_out},
+                             {"is_a_guarantee", published->is_a_guarantee()}};
   value["budget"] = bill.budget ? ordered_json(*bill.budget) : ordered_json(nullptr);
   value["runs"] = ordered_json::array();
   for (const RunCost& cost : alone)
@@ -413,7 +415,7 @@ ExitCode run_account(const AccountArguments& arguments) {
   if (guarantee.neighbours == Neighbours::kAsStated) guarantee.neighbours = Neighbours::kAddRemove;
   std::optional<PublishedEpsilon> published;
   if (bill.published && how.group_size == 1)
-    published = account_as_published(*bill.published, bill.releases, delta);
+    published = account_as_published(*bill.published, bill.released, delta);
   const std::vector<RunCost> alone = costs_alone(bill, delta, how);
   const ordered_json curve = curve_at(arguments.orders, events_of(bill));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -421,7 +423,7 @@ ExitCode run_account(const AccountArguments& arguments) {
     std::cout << to_json(bill, guarantee, alone, published, curve, seconds.count()).dump() << '\n';
   else
     print(bill, guarantee, alone, published, curve);
-  if (!arguments.plot.empty()) draw(arguments.plot, bill, delta, how);
+  if (!arguments.plot.empty()) draw(arguments.plot, bill, published, delta, how);
   return ExitCode::kOk;
 }
 

@@ -1,4 +1,5 @@
 // obol certify | verify: certificates from ledgers, and against them; releases against their sums
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -21,7 +22,11 @@ using privacy::Certificate;
 using privacy::CertificateTerms;
 using privacy::kCertificateName;
 using privacy::kCertificateTextName;
+using privacy::kLedgerName;
 using privacy::name_of;
+using privacy::published_counts;
+using privacy::read_ledger;
+using privacy::read_terms;
 using privacy::verify_certificate;
 using privacy::write_certificate;
 
@@ -31,9 +36,27 @@ struct CertifyArguments {
   std::optional<std::int64_t> group_size;
 };
 
+// The count of the folder's recipe, and what an earlier certificate says beyond the ledger.
+CertificateTerms terms_of(const Path& run, Delta delta) {
+  CertificateTerms terms{.delta = delta};
+  std::error_code ignored;
+  if (std::filesystem::exists(run / kCertificateName, ignored)) {
+    try {
+      const CertificateTerms before = read_terms(run);
+      terms.published = before.published;
+      terms.not_covered = before.not_covered;
+    } catch (const DataError& error) {
+      log_warning("the certificate that was there is replaced: {}", error.what());
+    }
+  }
+  const auto counts = published_counts(run, read_ledger(run / kLedgerName));
+  if (counts.size() == 1) terms.published = counts.front();
+  return terms;
+}
+
 ExitCode run_certify(const CertifyArguments& arguments) {
   follow_no_links_below(arguments.run);
-  CertificateTerms terms{.delta = Delta{needed(arguments.delta, "--delta")}};
+  CertificateTerms terms = terms_of(arguments.run, Delta{needed(arguments.delta, "--delta")});
   const std::int64_t group = arguments.group_size.value_or(1);
   if (group < 1 || group > 10000)
     throw InvalidArgument(violation("--group-size", "from 1 to 10000", group));

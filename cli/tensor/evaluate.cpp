@@ -31,6 +31,7 @@
 #include "obol/privacy/plan.h"
 #include "obol/recipe/recipe.h"
 #include "obol/run/grid.h"
+#include "obol/run/metrics.h"
 
 namespace obol::cli {
 namespace {
@@ -261,10 +262,14 @@ ordered_json quality(const Work& work, const LabelledImages& synthetic) {
   return found;
 }
 
+// The certificate is renewed at once, so that it lists what was opened.
 LabelledImages opened(const Work& work, const Private<data::Dataset>& training,
                       const std::string& reason) {
-  run::Disclosures log(work.subject.run(""));
-  return evaluate::to_tensors(training.declassify(reason, log).value);
+  const run::RunFolder& folder = work.subject.run("");
+  run::Disclosures log(folder);
+  const auto disclosed = training.declassify(reason, log);
+  renew_certificate(folder);
+  return evaluate::to_tensors(disclosed.value);
 }
 
 // What training on the private images themselves gives, as in GS-WGAN's tables.
@@ -406,8 +411,8 @@ EvaluateAnswer run_evaluate(const EvaluateRequest& request) {
       outside["classifiers"] = real_baseline(work, training, found["classifiers"]);
     if (request.memorisation) outside["memorisation"] = memorisation(work, training, synthetic);
   }
-  found["seconds"] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  found["seconds"] = run::in_tenths(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 
   EvaluateAnswer answer{.evaluation = found.dump(2)};
   if (subject.is_run())

@@ -8,13 +8,16 @@
 
 #include <fmt/format.h>
 
+#include "obol/base/console.h"
 #include "obol/base/error.h"
 #include "obol/base/random.h"
 #include "obol/base/text.h"
 #include "obol/data/catalogue.h"
+#include "obol/data/fingerprint.h"
 #include "obol/method/method_name.h"
 #include "obol/model/generator_file.h"
 #include "obol/model/sample.h"
+#include "obol/privacy/certificate.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::cli {
@@ -104,6 +107,27 @@ Subject::Subject(const EvaluateRequest& request, const torch::Device& device) {
                               data::to_string(real_.shape)));
 }
 
+void renew_certificate(const run::RunFolder& folder) {
+  if (fs::exists(folder.path() / privacy::kCertificateName))
+    privacy::write_certificate(folder.path(), privacy::read_terms(folder.path()));
+}
+
+void Subject::check_are_others() const {
+  std::optional<Private<data::Dataset>> trained_on;
+  try {
+    trained_on = training();
+  } catch (const Error& error) {
+    log_warning("that no image of {} was trained on is not checked: {}", source_, error.what());
+    return;
+  }
+  run::Disclosures log(*folder_);
+  const bool is_shared = share_records(*trained_on, real_, log);
+  renew_certificate(*folder_);
+  if (is_shared)
+    throw DataError(violation("the real images", "others than those that the run was trained on",
+                              "partly the same", source_));
+}
+
 void Subject::read_real(const std::string& other) {
   data::ReadOptions options = described_.options();
   const std::string source = other.empty() ? described_.source.value_or("") : other;
@@ -119,8 +143,8 @@ void Subject::read_real(const std::string& other) {
   const data::Split trained_on = options.split;
   const bool has_test = has_split(source, options, data::Split::kTest);
   options.split = has_test ? data::Split::kTest : data::Split::kTrain;
-  if (folder_ && described_.source && is_same_place(source, *described_.source) &&
-      options.split == trained_on)
+  const bool is_same = folder_ && described_.source && is_same_place(source, *described_.source);
+  if (is_same && options.split == trained_on)
     throw DataError(violation("the real images", "a test split, or other data named by --against",
                               "what the run was trained on", source));
   real_ = data::read(source, options);
@@ -130,6 +154,8 @@ void Subject::read_real(const std::string& other) {
   if (!real_.is_labelled())
     throw DataError(violation("the real images", "labelled", "not", source));
   require_some(real_, "real", source);
+  // Splits of one data set are declared to be apart; whoever names another may be mistaken.
+  if (folder_ && described_.source && !is_local_ && !is_same) check_are_others();
 }
 
 void Subject::read_run(const EvaluateRequest& request, const torch::Device& device) {

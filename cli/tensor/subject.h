@@ -22,6 +22,9 @@ namespace obol::cli {
 // `count` of them at random, or all, shuffled; the same every time.
 data::Dataset some_of(const data::Dataset& data, std::int64_t count);
 
+// After something was opened: the certificate of the run, where it has one, lists all of that.
+void renew_certificate(const run::RunFolder& folder);
+
 class Subject {
  public:
   // DataError or InvalidArgument, in one sentence, where the images cannot be compared.
@@ -47,6 +50,8 @@ class Subject {
   // A recipe that came from elsewhere does not decide which files are opened here.
   [[nodiscard]] bool may_open_data() const;
   void read_real(const std::string& other);
+  // DataError where some of the real images are those that the run was trained on.
+  void check_are_others() const;
   void read_run(const EvaluateRequest& request, const torch::Device& device);
   void read_file(const EvaluateRequest& request);
 

@@ -10,14 +10,25 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "obol/base/file.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
 
 namespace obol::data {
 
-// Shape, pixels and labels count; class names do not. The key has 16 bytes or more.
+// Shape, pixels and labels count; class names do not. The key has 16 bytes or more. What it is for
+// is kept in the log.
 std::string fingerprint(const Private<Dataset>& data, std::span<const std::byte> key,
-                        DisclosureLog& log);
+                        DisclosureLog& log,
+                        std::string_view reason = "keyed fingerprint of the data");
+
+// The key in a file, which is made, of 32 random bytes and for its owner's eyes only, where there
+// is none.
+std::string key_in(const Path& file);
+
+// Whether any record of the one is among the other's, by all its pixels and whatever its label.
+bool share_records(const Private<Dataset>& data, const Dataset& others, DisclosureLog& log);
 
 }  // namespace obol::data

@@ -10,7 +10,7 @@ double noisy_accuracy(model::Classifier& classifier, const Private<data::Dataset
   const auto right = records.map([&](const data::Dataset& data) {
     const LabelledImages images = to_tensors(data);
     const torch::Tensor is_right = predict(classifier, images.images).cpu().eq(images.labels);
-    return is_right.sum(0, true).to(torch::kFloat);
+    return is_right.sum(0, true).to(torch::kDouble);  // floats end at 2^24
   });
   barrier::HistogramBarrier barrier(door, noise, barrier::kValidation);
   return barrier.release(right).item<double>() / static_cast<double>(records.facts().declared_size);

@@ -62,12 +62,6 @@ method::Place take_place(const Terms& terms, const Private<data::Dataset>& data,
                             fitted(data, terms.form));
 }
 
-std::int64_t paid_in(const privacy::Ledger& ledger) {
-  std::int64_t paid = 0;
-  for (const privacy::Event& event : ledger.spent()) paid += privacy::count_of(event);
-  return paid;
-}
-
 method::gs_wgan::Question tensors_of(const Question& question, const Form& form,
                                      const torch::Device& device) {
   const data::ImageShape& shape = form.shape;
@@ -94,7 +88,7 @@ Respondent::Respondent(const Terms& terms, const Private<data::Dataset>& data,
              .numbers = critic_.state_size(),
              .device = options.device}),
       guard_(*place_.ledger, options.budget, {.block = 1}),
-      answers_(paid_in(*place_.ledger)),
+      answers_(place_.ledger->record().paid(barrier::kTraining, terms.per_answer())),
       barrier_({.clip_norm = terms.method.clip_norm, .noise_multiplier = terms.noise_multiplier},
                terms.barrier == "row" ? barrier::ShardBarrier::Clip::kRows
                                       : barrier::ShardBarrier::Clip::kWhole,
@@ -136,10 +130,7 @@ wire::Answer Respondent::answer(const wire::Question& message) {
 
 void Respondent::save() {
   bank_.flush();
-  privacy::CertificateTerms terms{.delta = options_.budget.delta};
-  for (const std::string& reason : run::read_disclosures(place_.folder))
-    terms.not_covered.push_back("what was opened: " + reason);
-  privacy::write_certificate(options_.folder, terms);
+  privacy::write_certificate(options_.folder, {.delta = options_.budget.delta});
 }
 
 std::int64_t Respondent::affordable() { return guard_.affordable(terms_.per_answer()); }

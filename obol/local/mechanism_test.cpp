@@ -250,14 +250,14 @@ TEST(Plan, TakesThePapersEpsilonWhereAsked) {
       calibrate_gaussian(Epsilon{35}, Delta{1e-4}, privacy::GaussianFormula::kZhao);
   EXPECT_NEAR(how.scale, multiplier * 3, 1e-6 * how.scale);
   EXPECT_GT(account({how.events.at(0).event}, Delta{1e-4}).epsilon, 35);
-  const auto published = account_as_published(published_count(how), 1, Delta{1e-4});
+  const auto published = account_as_published(*published_count(how), 1, Delta{1e-4});
   EXPECT_NEAR(published.epsilon, 35, 1e-5);
   EXPECT_FALSE(published.count.holds);
   PrivatizeOptions pure = laplace(35);
   pure.counting = Counting::kPublished;
   const Privatization twice = plan(pure, kShape, {});
   EXPECT_NEAR(account({twice.events.at(0).event}, Delta{0}).epsilon, 70, 1e-5);
-  EXPECT_NEAR(account_as_published(published_count(twice), 1, Delta{0}).epsilon, 35, 1e-5);
+  EXPECT_NEAR(account_as_published(*published_count(twice), 1, Delta{0}).epsilon, 35, 1e-5);
 }
 
 TEST(Plan, RefusesWhatCannotBeMeant) {

@@ -113,15 +113,8 @@ privacy::Certificate write_certificate_of(const Path& folder, const Privatizatio
     paid.take();
     paid.settle();
   }
-  privacy::CertificateTerms terms{.delta = Delta{how.delta},
-                                  .published = published_count(how),
-                                  .not_covered = {"the radius, the transform and the share that is "
-                                                  "kept, which must not be chosen by the data"}};
-  if (!how.class_names.empty())
-    terms.not_covered.emplace_back("the number of classes, which is treated as public");
-  constexpr double kFormulaHoldsBelow = 0.5;
-  if (how.delta >= kFormulaHoldsBelow) terms.published.reset();
-  privacy::write_certificate(folder, terms);
+  privacy::write_certificate(folder,
+                             {.delta = Delta{how.delta}, .published = published_count(how)});
   return privacy::verify_certificate(folder);
 }
 
@@ -135,6 +128,33 @@ void require_new(const Path& path) {
 
 Path certificate_folder_of(const Path& path) {
   return path.parent_path() / (path.stem().string() + "-certificate");
+}
+
+bool check_certificate(const Privatized& data, const Path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / privacy::kCertificateName, ignored)) return false;
+  const privacy::Certificate certificate = privacy::verify_certificate(folder);
+  const privacy::LedgerRecord& ledger = certificate.ledger;
+  const Privatization& how = data.how;
+  const auto require = [&](bool is_so, std::string_view what) {
+    if (!is_so)
+      throw DataError(violation(fmt::format("the {} of the privatised records", what),
+                                "what their certificate says", "something else", folder.string()));
+  };
+  require(fingerprint_of(data) == how.fingerprint && ledger.header.fingerprint == how.fingerprint,
+          "fingerprint");
+  require(ledger.header.records == data.count(), "number");
+  require(ledger.header.randomness == how.randomness, "randomness");
+  require(certificate.guarantee.delta == how.delta, "delta");
+  const std::vector<privacy::PlannedEvent> released = privacy::released_in(ledger);
+  const auto is_same = [](const privacy::PlannedEvent& a, const privacy::PlannedEvent& b) {
+    return a.purpose == b.purpose && privacy::same_mechanism(a.event, b.event) &&
+           privacy::count_of(a.event) == privacy::count_of(b.event);
+  };
+  require(
+      std::equal(released.begin(), released.end(), how.events.begin(), how.events.end(), is_same),
+      "events");
+  return true;
 }
 
 PrivatizeOutcome privatize(data::RecordStream& records, const PrivatizeOptions& options,
@@ -167,8 +187,9 @@ PrivatizeOutcome privatize(data::RecordStream& records, const PrivatizeOptions& 
   try {
     writer.commit(how);
   } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
+    // Where the records have their name already, and only synchronising failed, they are out.
+    std::error_code error;
+    if (!fs::exists(output.path, error) && !error) fs::remove_all(folder, error);
     throw;
   }
   return outcome;

@@ -14,6 +14,7 @@
 #include "obol/base/file.h"
 #include "obol/data/record_stream.h"
 #include "obol/local/mechanism.h"
+#include "obol/local/privatized.h"
 #include "obol/privacy/certificate.h"
 
 namespace obol::local {
@@ -34,7 +35,11 @@ struct PrivatizeOutcome {
 // "a/private.npz" -> "a/private-certificate"
 Path certificate_folder_of(const Path& path);
 
-// The two appear together, or neither does.
+// Whether the records have a certificate in that folder. DataError or VerificationFailed where it
+// is not true, or not about these records.
+bool check_certificate(const Privatized& data, const Path& folder);
+
+// The certificate appears first; where the records then do not, it goes again.
 PrivatizeOutcome privatize(data::RecordStream& records, const PrivatizeOptions& options,
                            const PrivatizeOutput& output);
 

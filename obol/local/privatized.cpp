@@ -214,18 +214,17 @@ std::int64_t Privatized::count() const {
   return static_cast<std::int64_t>(records.size()) / how.shape.pixels();
 }
 
-privacy::PublishedCount published_count(const Privatization& how) {
-  // The paper's noise is over the radius: so much larger does its multiplier look.
-  const double claimed =
-      multiplier_of(how.mechanism, how.events.at(0).event) * how.sensitivity / how.radius;
-  privacy::Event event = privacy::LocalGaussian{.noise_multiplier = claimed, .count = 1};
-  if (how.mechanism == Mechanism::kLaplace)
-    event = privacy::LocalLaplace{.scale = claimed, .count = 1};
-  return {.paper = "Reshetova et al. (local privacy with entropic Wasserstein distances)",
-          .purpose = kRecordsPurpose,
-          .per_release = event,
-          .outputs_per_step = 1,
-          .holds = false};
+std::optional<privacy::PublishedCount> published_count(const Privatization& how) {
+  constexpr double kFormulaHoldsBelow = 0.5;
+  if (how.delta >= kFormulaHoldsBelow) return std::nullopt;
+  return privacy::published_locally(how.events.at(0).event, how.sensitivity / how.radius);
+}
+
+std::string fingerprint_of(const Privatized& data) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(data.records)));
+  hash.update(std::as_bytes(std::span(data.labels)));
+  return fmt::format("sha256:{}", hash.hex());
 }
 
 bool is_privatized(const Path& path) {

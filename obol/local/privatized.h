@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,6 @@
 #include "obol/data/dataset.h"
 #include "obol/data/stream.h"
 #include "obol/data/zip.h"
-#include "obol/privacy/certificate.h"
 #include "obol/privacy/plan.h"
 
 namespace obol::local {
@@ -68,8 +68,12 @@ struct Privatized {
   [[nodiscard]] std::int64_t count() const;
 };
 
-// How the paper counts the release of the records: the radius in place of the sensitivity.
-privacy::PublishedCount published_count(const Privatization& how);
+// "sha256:...", of records and labels as they are.
+std::string fingerprint_of(const Privatized& data);
+
+// How the paper counts the release of the records: the radius in place of the sensitivity. Nothing
+// where its formula does not hold.
+std::optional<privacy::PublishedCount> published_count(const Privatization& how);
 
 // By its name in the archive; any other file is none.
 bool is_privatized(const Path& path);

@@ -1,5 +1,6 @@
 #include "obol/privacy/certificate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -9,8 +10,8 @@
 #include "obol/base/error.h"
 #include "obol/base/text.h"
 #include "obol/base/version.h"
+#include "obol/privacy/disclosures.h"
 #include "obol/privacy/event_json.h"
-#include "obol/privacy/gaussian.h"
 
 namespace obol::privacy {
 namespace {
@@ -22,26 +23,45 @@ constexpr const char* kFormat = "obol-certificate";
 constexpr int kVersion = 1;
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 28;
 
-const std::vector<std::string>& never_covered() {
-  static const std::vector<std::string> kItems = {
+bool has(const std::vector<std::string>& items, const std::string& item) {
+  return std::find(items.begin(), items.end(), item) != items.end();
+}
+
+// What no certificate of such a ledger covers.
+std::vector<std::string> never_covered(const LedgerRecord& ledger) {
+  std::vector<std::string> items = {
       "choices made by looking at the data or at earlier runs (hyper-parameters, stopping), unless "
       "those runs are accounted for together",
       "the number of records, which is treated as public",
+      "the size and channels of images, and the number and names of classes, which are declared "
+      "and "
+      "treated as public",
       "what is computed from the private data outside the ledger (evaluation against it, "
       "diagnostics marked private)",
       "people whose data appear in more records than the group size says",
+      "how long anything took, and other side channels",
+      "an adversary who can break the cryptographic generator that the noise comes from",
   };
-  return kItems;
+  if (ledger.header.neighbours == Neighbours::kPerson)
+    items.emplace_back(
+        "the radius, the transform and the share that is kept, which must not be chosen by the "
+        "data");
+  const auto is_unchecked = [](const LedgerEntry& entry) {
+    return entry.purpose.ends_with(kNotChecked);
+  };
+  if (std::any_of(ledger.entries.begin(), ledger.entries.end(), is_unchecked))
+    items.emplace_back(
+        "that the records were privatised as their file says: this certificate repeats the file's "
+        "own words, which were not checked against a certificate of 'obol privatize'");
+  const std::string& randomness = ledger.header.randomness;
+  if (randomness.starts_with(kNotPrivate)) items.push_back("anything at all: " + randomness);
+  return items;
 }
 
 ordered_json event_value(const Event& event) { return ordered_json::parse(json_of(event)); }
 
-bool is_local(const PublishedCount& count) {
-  return neighbours_of(count.per_release) == Neighbours::kPerson;
-}
-
 ordered_json published_value(const PublishedEpsilon& published) {
-  const bool by_formula = is_local(published.count);
+  const bool by_formula = neighbours_of(published.count.per_release) == Neighbours::kPerson;
   return {{"paper", published.count.paper},
           {"purpose", published.count.purpose},
           {"per_release", event_value(published.count.per_release)},
@@ -50,7 +70,8 @@ ordered_json published_value(const PublishedEpsilon& published) {
           {"conversion", by_formula ? ordered_json(nullptr) : ordered_json("classic")},
           {"epsilon", published.epsilon},
           {"outputs_per_step", published.count.outputs_per_step},
-          {"is_a_guarantee", published.count.holds}};
+          {"left_out", published.left_out},
+          {"is_a_guarantee", published.is_a_guarantee()}};
 }
 
 ordered_json items_value(const LedgerRecord& ledger) {
@@ -80,29 +101,26 @@ std::string neighbours_in_words(const Guarantee& guarantee) {
   }
 }
 
-// By the formulas of the mechanisms: Zhao et al. for Gaussian noise; pure, and adding up, the rest.
-double claimed_locally(const Event& event, Delta delta) {
-  const auto* gaussian = std::get_if<LocalGaussian>(&event);
-  if (gaussian == nullptr) return account({event}, Delta{0}).epsilon;
-  if (gaussian->count == 0) return 0;
-  const double together =
-      gaussian->noise_multiplier / std::sqrt(static_cast<double>(gaussian->count));
-  return zhao_epsilon(together, delta).value();
+// Whether a claimed number is what was recomputed, up to rounding. One that bounds the loss from
+// above must not be lower, one that bounds it from below not higher.
+bool is_rounding(const std::string& path, double computed, double claimed) {
+  constexpr double kAcross = 1e-6;  // between processors and mathematical libraries
+  constexpr double kUnsafe = 1e-9;
+  const bool is_lower_bound = path.ends_with("epsilon_lower");
+  const double above = is_lower_bound ? kUnsafe : kAcross;
+  const double below = is_lower_bound || path.ends_with("order") ? kAcross : kUnsafe;
+  return claimed >= computed - below * std::abs(computed) &&
+         claimed <= computed + above * std::abs(computed);
 }
 
-const char* reason_of(const PublishedCount& count) {
-  if (is_local(count))
-    return "it takes the radius of the ball for the most by which two inputs differ, but two "
-           "points "
-           "of a ball may be further apart";
-  return "it relies on which part of the data was drawn staying secret, but the "
-         "critics remember when they were drawn, and the argument does not cover that";
+bool may_be_rounded(const std::string& path) {
+  return path == "guarantee.epsilon" || path == "guarantee.epsilon_lower" ||
+         path == "guarantee.order" || path == "as_published.epsilon";
 }
 
 // Where two JSON values first differ, as a path; epsilons may differ by rounding.
 std::optional<std::string> difference(const json& expected, const json& actual,
                                       const std::string& path) {
-  constexpr double kRounding = 1e-6;
   if (expected.is_object() && actual.is_object()) {
     for (const auto& [key, value] : expected.items()) {
       const std::string below = path.empty() ? key : path + "." + key;
@@ -121,15 +139,10 @@ std::optional<std::string> difference(const json& expected, const json& actual,
         return found;
     return std::nullopt;
   }
-  const bool is_epsilon = path.find("epsilon") != std::string::npos || path.ends_with("order") ||
-                          path.ends_with("error");
-  if (is_epsilon && expected.is_number() && actual.is_number()) {
-    const double a = expected.get<double>();
-    const double b = actual.get<double>();
-    if (std::abs(a - b) <= kRounding * (1 + std::abs(a))) return std::nullopt;
-  } else if (expected == actual) {
-    return std::nullopt;
-  }
+  const bool is_same = may_be_rounded(path) && expected.is_number() && actual.is_number()
+                           ? is_rounding(path, expected.get<double>(), actual.get<double>())
+                           : expected == actual;
+  if (is_same) return std::nullopt;
   return violation(path, expected.dump(), actual.dump());
 }
 
@@ -159,13 +172,9 @@ CertificateTerms terms_of(const json& certificate, const std::string& where) {
                                        .purpose = published.at("purpose").get<std::string>(),
                                        .per_release = event_from(published.at("per_release")),
                                        .outputs_per_step = published.at("outputs_per_step"),
-                                       .holds = published.at("is_a_guarantee")};
-    for (const json& item : object.member("not_covered")) {
-      const auto text = item.get<std::string>();
-      const auto& never = never_covered();
-      if (std::find(never.begin(), never.end(), text) == never.end())
-        terms.not_covered.push_back(text);
-    }
+                                       .holds = false};
+    for (const json& item : object.member("not_covered"))
+      terms.not_covered.push_back(item.get<std::string>());
     return terms;
   } catch (const json::exception&) {
     throw DataError(violation(where, "a certificate of Obol", "something else"));
@@ -174,22 +183,21 @@ CertificateTerms terms_of(const json& certificate, const std::string& where) {
   }
 }
 
+// The count as the folder gives it; nothing where it gives none that is like this one.
+std::optional<PublishedCount> derived(const PublishedCount& claimed, const Path& run,
+                                      const LedgerRecord& ledger) {
+  for (const PublishedCount& count : published_counts(run, ledger)) {
+    if (!is_same_count(count, claimed)) continue;
+    PublishedCount found = claimed;
+    found.holds = count.holds;
+    return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-bool Certificate::is_private() const {
-  return !ledger.header.randomness.starts_with("not private");
-}
-
-PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t releases,
-                                      Delta delta) {
-  const Event all = with_count(count.per_release, count_of(count.per_release) * releases);
-  if (is_local(count))
-    return {.count = count, .releases = releases, .epsilon = claimed_locally(all, delta)};
-  const Accounting classic{.kind = AccountantKind::kRdp, .conversion = Conversion::kClassic};
-  return {.count = count,
-          .releases = releases,
-          .epsilon = releases == 0 ? 0.0 : account({all}, delta, classic).epsilon};
-}
+bool Certificate::is_private() const { return !ledger.header.randomness.starts_with(kNotPrivate); }
 
 std::string in_words(const Guarantee& guarantee) {
   return fmt::format(
@@ -197,23 +205,6 @@ std::string in_words(const Guarantee& guarantee) {
       "or as unlikely, but for a probability of {1:.6g}. The smaller both are, the less anyone can "
       "learn about a single record.",
       rounded_up(guarantee.epsilon), guarantee.delta, neighbours_in_words(guarantee));
-}
-
-std::string in_words(const PublishedEpsilon& published, double guarantee) {
-  const PublishedCount& count = published.count;
-  const std::string start = fmt::format("As published, the count of {} gives epsilon {:.4g}",
-                                        count.paper, published.epsilon);
-  if (count.holds) return start + ", which holds as well: the same releases, bounded less tightly.";
-  const std::string reason =
-      count.outputs_per_step > 1
-          ? fmt::format(
-                "it counts the {0} outputs of a step as if each had drawn a subsample of its "
-                "own, but all {0} come from the same one, so that a record which is drawn is "
-                "exposed {0} times at once",
-                count.outputs_per_step)
-          : std::string(reason_of(count));
-  return fmt::format("{}. That is not a guarantee: {}. What can be proved is epsilon {}.", start,
-                     reason, rounded_up(guarantee));
 }
 
 Certificate certify(const LedgerRecord& ledger, const CertificateTerms& terms) {
@@ -224,16 +215,13 @@ Certificate certify(const LedgerRecord& ledger, const CertificateTerms& terms) {
                      .ledger = ledger,
                      .version = std::string(version()),
                      .commit = std::string(commit()),
-                     .not_covered = never_covered()};
+                     .not_covered = never_covered(ledger)};
   result.guarantee.neighbours = ledger.header.neighbours;
-  result.not_covered.insert(result.not_covered.end(), terms.not_covered.begin(),
-                            terms.not_covered.end());
-  if (!terms.published) return result;
-  std::int64_t releases = 0;
-  for (const LedgerEntry& entry : ledger.entries)
-    if (entry.purpose == terms.published->purpose && entry.event)
-      releases += entry.used.value_or(count_of(*entry.event));
-  result.published = account_as_published(*terms.published, releases, terms.delta);
+  for (const std::string& item : terms.not_covered)
+    if (!has(result.not_covered, item)) result.not_covered.push_back(item);
+  // A paper's count is for one record.
+  if (terms.published && how.group_size == 1)
+    result.published = account_as_published(*terms.published, released_in(ledger), terms.delta);
   return result;
 }
 
@@ -274,9 +262,8 @@ std::string to_markdown(const Certificate& certificate) {
   std::string text = "# Privacy certificate\n\n";
   if (!certificate.is_private())
     text += fmt::format(
-        "**Not private: the randomness was {}.** The figures below would hold for the same run "
-        "with "
-        "secure randomness.\n\n",
+        "**Not private: no guarantee holds ({}).** The figures below would hold if that were not "
+        "so.\n\n",
         ledger.header.randomness);
   text += fmt::format("**Epsilon {} at delta {:.6g}.** {}\n\n", rounded_up(guarantee.epsilon),
                       guarantee.delta, in_words(guarantee));
@@ -319,11 +306,17 @@ std::string to_markdown(const Certificate& certificate) {
 }
 
 CertificateTerms read_terms(const Path& run) {
-  return terms_of(read_certificate(run), (run / kCertificateName).string());
+  CertificateTerms terms = terms_of(read_certificate(run), (run / kCertificateName).string());
+  if (terms.published)
+    terms.published = derived(*terms.published, run, read_ledger(run / kLedgerName));
+  return terms;
 }
 
 void write_certificate(const Path& run, const CertificateTerms& terms) {
-  const Certificate certificate = certify(read_ledger(run / kLedgerName), terms);
+  CertificateTerms all = terms;
+  for (const std::string& reason : read_disclosures(run))
+    all.not_covered.push_back(not_covered_by(reason));
+  const Certificate certificate = certify(read_ledger(run / kLedgerName), all);
   write_file(run / kCertificateTextName, to_markdown(certificate));
   write_file(run / kCertificateName, to_json(certificate));
 }
@@ -332,7 +325,18 @@ Certificate verify_certificate(const Path& run) {
   const std::string where = (run / kCertificateName).string();
   const json claimed = read_certificate(run);
   const LedgerRecord ledger = read_ledger(run / kLedgerName);
-  Certificate computed = certify(ledger, terms_of(claimed, where));
+  CertificateTerms terms = terms_of(claimed, where);
+  if (terms.published && !(terms.published = derived(*terms.published, run, ledger)))
+    throw VerificationFailed(violation(
+        "as_published", "the count that follows from the recipe beside it", "another", where));
+  for (const std::string& reason : read_disclosures(run))
+    if (!has(terms.not_covered, not_covered_by(reason)))
+      throw VerificationFailed(
+          violation("not_covered",
+                    fmt::format("a list with \"{}\" ({})", not_covered_by(reason),
+                                (run / kDisclosuresName).string()),
+                    "one without it", where));
+  Certificate computed = certify(ledger, terms);
   // Which program wrote it is its own word.
   if (claimed.contains("software") && claimed["software"].is_object()) {
     computed.version = claimed["software"].value("version", "");

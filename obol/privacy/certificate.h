@@ -16,6 +16,7 @@
 #include "obol/base/file.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/ledger.h"
+#include "obol/privacy/published.h"
 
 namespace obol::privacy {
 
@@ -23,29 +24,12 @@ inline constexpr const char* kLedgerName = "ledger.jsonl";
 inline constexpr const char* kCertificateName = "certificate.json";
 inline constexpr const char* kCertificateTextName = "certificate.md";
 
-// How the paper whose recipe was followed counts: every release for `purpose` as `per_release`, by
-// Renyi divergences and the classic conversion; a local release by its formula, in which the
-// paper's sensitivity is the radius. Shown beside the guarantee.
-struct PublishedCount {
-  std::string paper;
-  std::string purpose;
-  Event per_release;
-  std::int64_t outputs_per_step;  // that are counted one by one, though they share a subsample
-  bool holds;                     // a sound count, only less tight
-};
-
 // What the ledger does not know.
 struct CertificateTerms {
   Delta delta;
   Accounting accounting = {};
   std::optional<PublishedCount> published;
   std::vector<std::string> not_covered;  // beyond what never is
-};
-
-struct PublishedEpsilon {
-  PublishedCount count;
-  std::int64_t releases;
-  double epsilon;
 };
 
 struct Certificate {
@@ -56,32 +40,31 @@ struct Certificate {
   std::string commit;
   std::vector<std::string> not_covered;
 
-  // Noise and samples from a fixed seed protect nobody.
+  // Noise and samples from a fixed seed protect nobody, and neither do records that are marked as
+  // not private.
   [[nodiscard]] bool is_private() const;
 };
 
 Certificate certify(const LedgerRecord& ledger, const CertificateTerms& terms);
 
-PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t releases,
-                                      Delta delta);
-
 // For anyone: "Had any one record been left out, or added, whatever was released from this run
 // would have been at most e^10 times as likely, ...".
 std::string in_words(const Guarantee& guarantee);
 
-// For a review board: what the published number is, and why it is none to rely on.
-std::string in_words(const PublishedEpsilon& published, double guarantee);
-
 std::string to_json(const Certificate& certificate);
 std::string to_markdown(const Certificate& certificate);
 
-// What a certificate says of itself; DataError where it is none.
+// What a certificate says of itself; DataError where it is none. A published count that does not
+// follow from the folder (published_counts) is left out.
 CertificateTerms read_terms(const Path& run);
 
+// Lists what was disclosed in that folder as not covered, beside what the terms have.
 void write_certificate(const Path& run, const CertificateTerms& terms);
 
-// Recomputes everything from the ledger. VerificationFailed names the first difference. Epsilons
-// may differ by 1e-6 relative (processors and mathematical libraries do); nothing else may differ.
+// Recomputes everything from the ledger, and the published count from the recipe.
+// VerificationFailed names the first difference. Processors and mathematical libraries differ in
+// rounding: an epsilon may be larger than the one that is recomputed by 1e-6 of it, and less by
+// 1e-9 of it. Nothing else may differ, but the order of a Renyi divergence, by 1e-6 of it.
 Certificate verify_certificate(const Path& run);
 
 }  // namespace obol::privacy

@@ -1,11 +1,15 @@
 #include "obol/privacy/certificate.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "obol/base/error.h"
+#include "obol/privacy/disclosures.h"
 #include "obol/privacy/ledger_testing.h"
 
 namespace obol::privacy {
@@ -42,6 +46,17 @@ class Certified : public ::testing::Test {
       return std::string("data: ") + error.what();
     }
     return "";
+  }
+
+  // Of a recipe that is then beside the ledger.
+  PublishedCount recipe_count(int rows) {
+    write_file(
+        run / "recipe.toml",
+        "[privacy]\nbarrier = \"" + std::string(rows > 1 ? "row" : "batch") +
+            "\"\nsampling_rate = 0.01\nnoise_multiplier = " + std::to_string(rows > 1 ? 7 : 1) +
+            ".0\nsteps = 500\ngenerated_batch = " + std::to_string(rows) +
+            "\ndelta = 1e-5\nfollows = \"dp-sinkhorn\"\n");
+    return published_counts(run, read_ledger(run / kLedgerName)).at(0);
   }
 
   TemporaryFolder folder;
@@ -115,11 +130,7 @@ TEST_F(Certified, WhatIsNoCertificateIsBadData) {
 }
 
 TEST_F(Certified, ShowsThePublishedCountBesideTheGuaranteeAndSaysThatItIsNone) {
-  const PublishedCount count{.paper = "A Paper",
-                             .purpose = "training",
-                             .per_release = SampledGaussian{0.01, 7, 49},
-                             .outputs_per_step = 49,
-                             .holds = false};
+  const PublishedCount count = recipe_count(49);
   write_certificate(run, {.delta = Delta{1e-5}, .published = count});
   const Certificate certificate = verify_certificate(run);
   ASSERT_TRUE(certificate.published);
@@ -133,6 +144,75 @@ TEST_F(Certified, ShowsThePublishedCountBesideTheGuaranteeAndSaysThatItIsNone) {
   EXPECT_NE(text.find("not a guarantee"), std::string::npos);
   change([](auto& c) { c["as_published"]["epsilon"] = 0.1; });
   EXPECT_NE(failure().find("as_published.epsilon"), std::string::npos);
+}
+
+// It is recomputed from the recipe, and never taken from the certificate.
+TEST_F(Certified, APublishedCountThatTheRecipeDoesNotGiveIsFound) {
+  const PublishedCount count = recipe_count(1);
+  ASSERT_TRUE(count.holds);
+  const std::vector<std::function<void(ordered_json&)>> changes = {
+      [](auto& c) { c["as_published"]["paper"] = "an independent audit"; },
+      [](auto& c) { c["as_published"]["per_release"]["noise_multiplier"] = 700.0; },
+      [](auto& c) { c["as_published"]["per_release"]["sampling_rate"] = 1e-5; },
+      [](auto& c) { c["as_published"]["purpose"] = "nothing"; },
+      [](auto& c) { c["as_published"]["outputs_per_step"] = 2; },
+      [](auto& c) { c["as_published"]["releases"] = 1; },
+      [](auto& c) { c["as_published"]["left_out"] = ordered_json::array(); },
+      [](auto& c) { c["as_published"]["is_a_guarantee"] = true; }};
+  for (const auto& edit : changes) {
+    write_certificate(run, {.delta = Delta{1e-5}, .published = count});
+    ASSERT_EQ(failure(), "");
+    change(edit);
+    EXPECT_NE(failure().find("as_published"), std::string::npos) << failure();
+  }
+  write_certificate(run, {.delta = Delta{1e-5}, .published = count});
+  std::filesystem::remove(run / "recipe.toml");
+  EXPECT_NE(failure().find("as_published"), std::string::npos) << "nothing to derive it from";
+  EXPECT_FALSE(read_terms(run).published);
+}
+
+TEST_F(Certified, OfAGroupShowsNoCountOfSingleRecords) {
+  const PublishedCount count = recipe_count(1);
+  write_certificate(run,
+                    {.delta = Delta{1e-5}, .accounting = {.group_size = 3}, .published = count});
+  EXPECT_FALSE(verify_certificate(run).published);
+}
+
+TEST_F(Certified, ListsEverythingThatWasOpened) {
+  write_certificate(run, {.delta = Delta{1e-5}});
+  write_file(run / kDisclosuresName, "{\"reason\":\"distances to private images\"}\n");
+  EXPECT_NE(failure().find("distances to private images"), std::string::npos) << failure();
+  const CertificateTerms terms = read_terms(run);
+  write_certificate(run, terms);
+  write_certificate(run, terms);
+  EXPECT_EQ(failure(), "");
+  const auto items = verify_certificate(run).not_covered;
+  EXPECT_EQ(std::count(items.begin(), items.end(), "what was opened: distances to private images"),
+            1);
+}
+
+// Nobody may claim less than what is recomputed, however little that is.
+TEST(Certificate, OfATinyEpsilonCannotClaimLess) {
+  const TemporaryFolder folder;
+  const Path run = folder.path();
+  Ledger::create(run / kLedgerName, some_header())
+      .reserve("training", Gaussian{.noise_multiplier = 2e4, .count = 1});
+  write_certificate(run, {.delta = Delta{1e-9}});
+  const double epsilon = verify_certificate(run).guarantee.epsilon;
+  ASSERT_GT(epsilon, 0);
+  ASSERT_LT(epsilon, 1e-3);
+  const auto claim = [&](double claimed) {
+    write_certificate(run, {.delta = Delta{1e-9}});
+    auto value = ordered_json::parse(read_text(run / kCertificateName, 1 << 20));
+    value["guarantee"]["epsilon"] = claimed;
+    write_file(run / kCertificateName, value.dump(2) + "\n");
+    verify_certificate(run);
+  };
+  EXPECT_NO_THROW(claim(epsilon * (1 + 5e-7)));
+  EXPECT_NO_THROW(claim(epsilon * (1 - 5e-10)));
+  EXPECT_THROW(claim(epsilon * (1 - 1e-8)), VerificationFailed);
+  EXPECT_THROW(claim(epsilon * (1 + 1e-5)), VerificationFailed);
+  EXPECT_THROW(claim(0), VerificationFailed);
 }
 
 TEST(Certificate, OfAFixedSeedSaysThatItDoesNotHold) {

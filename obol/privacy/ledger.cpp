@@ -90,6 +90,15 @@ std::vector<Event> LedgerRecord::spent() const {
   return total;
 }
 
+std::int64_t LedgerRecord::paid(std::string_view purpose, const Event& mechanism) const {
+  std::int64_t sum = 0;
+  for (const LedgerEntry& entry : entries)
+    if (entry.kind == LedgerEntryKind::kReserve && entry.purpose == purpose &&
+        same_mechanism(*entry.event, mechanism))
+      sum += entry.used.value_or(count_of(*entry.event));
+  return sum;
+}
+
 LedgerHead LedgerRecord::head() const {
   return {.hash = std::string(hash_before(*this)),
           .entries = static_cast<std::int64_t>(hashes.size())};
@@ -208,6 +217,8 @@ Reservation Ledger::reserve(std::string_view purpose, const Event& event) {
   paid.writer_ = writer_;
   return paid;
 }
+
+void Ledger::reserve_turns(const LedgerTurns& turns) { writer_->append(TurnsLine{turns}); }
 
 const LedgerRecord& Ledger::record() const {
   writer_->require_intact();

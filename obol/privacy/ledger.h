@@ -38,6 +38,14 @@
 
 namespace obol::privacy {
 
+// How the randomness begins where no guarantee holds: "not private: fixed seed 7".
+inline constexpr const char* kNotPrivate = "not private";
+// How the purpose of a release ends that somebody else made, where nobody checked his certificate.
+inline constexpr const char* kNotChecked = ", not checked";
+
+// The purpose of a histogram, whose noise is stated for one record more or less.
+inline constexpr const char* kClassHistogram = "class histogram";
+
 // Texts are UTF-8 without control characters, 1 to 200 bytes long, here and below.
 struct LedgerHeader {
   Neighbours neighbours;    // not kAsStated
@@ -65,6 +73,17 @@ struct LedgerHead {
   bool operator==(const LedgerHead&) const = default;
 };
 
+// Whose turn it is, where shards take turns: all of the first `reserved` turns may have been taken.
+// See turns.h.
+struct LedgerTurns {
+  std::string schedule;
+  std::int64_t shards;
+  std::int64_t reserved;
+  bool operator==(const LedgerTurns&) const = default;
+};
+// A line reserves at most so many more turns than the line before it.
+inline constexpr std::int64_t kTurnsBlock = 100;
+
 struct TornTail {
   std::uint64_t bytes;
   std::optional<Event> counted;
@@ -78,12 +97,16 @@ struct LedgerRecord {
   std::string commit;
   std::vector<LedgerEntry> entries;  // in order; settlements are in `used`
   std::vector<std::string> hashes;   // of every line
+  std::optional<LedgerTurns> turns;  // none where no shards took turns
   std::optional<TornTail> torn;
 
   // What an accountant composes: equal mechanisms as one event, in order of first appearance,
   // counts after settlement; a torn tail counts. Mechanisms of which nothing was used are left
   // out.
   [[nodiscard]] std::vector<Event> spent() const;
+  // How many releases of this mechanism were paid for this purpose, after settlement. A torn tail
+  // and what was recovered are spent but pay for no release.
+  [[nodiscard]] std::int64_t paid(std::string_view purpose, const Event& mechanism) const;
   [[nodiscard]] LedgerHead head() const;
   // Whether `earlier` was once the head of this ledger.
   [[nodiscard]] bool extends(const LedgerHead& earlier) const;
@@ -133,6 +156,8 @@ class Ledger {
 
   // On disk when it returns. UnsupportedEvent where the neighbours are not those of the header.
   Reservation reserve(std::string_view purpose, const Event& event);
+  // Likewise. InvalidArgument where schedule or shards are not those of an earlier line.
+  void reserve_turns(const LedgerTurns& turns);
 
   [[nodiscard]] const LedgerRecord& record() const;
   [[nodiscard]] std::vector<Event> spent() const { return record().spent(); }

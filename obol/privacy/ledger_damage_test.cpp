@@ -135,8 +135,9 @@ TEST(LedgerDamage, HeaderThatCannotBeMeantIsFound) {
 }
 
 TEST(LedgerDamage, UnknownExtraAndMissingKeysAreFound) {
-  EXPECT_EQ(refusal_of_change(1, R"("kind":"reserve")", R"("kind":"refund")"),
-            "kind must be open, reserve, settle or recovered, but is \"refund\" (x.jsonl:2)");
+  EXPECT_EQ(
+      refusal_of_change(1, R"("kind":"reserve")", R"("kind":"refund")"),
+      "kind must be open, reserve, settle, recovered or turns, but is \"refund\" (x.jsonl:2)");
   EXPECT_EQ(refusal_of_change(1, "SampledGaussian", "Magic"),
             "the mechanism must be one of the known events, but is \"Magic\" (x.jsonl:2)");
   EXPECT_EQ(refusal_of_change(3, R"("used":4)", R"("used":4,"why":1)"),

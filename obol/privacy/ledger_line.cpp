@@ -68,6 +68,10 @@ void check_content(const LedgerRecord& /*record*/, const OpenLine& line) {
 void check_content(const LedgerRecord& record, const ReserveLine& line) {
   check_text("purpose", line.purpose);
   check_event(line.event, record.header.neighbours);
+  if (line.purpose == kClassHistogram && record.header.neighbours == Neighbours::kReplaceOne)
+    throw UnsupportedEvent(
+        "a class histogram must be released where neighbours are one record more or less, but here "
+        "a record may get another value, which moves two counts");
 }
 
 // Entries are in the order of their sequence numbers.
@@ -99,6 +103,21 @@ void check_content(const LedgerRecord& record, const RecoveredLine& line) {
   if (line.event) check_event(*line.event, record.header.neighbours);
 }
 
+void check_content(const LedgerRecord& record, const TurnsLine& line) {
+  const LedgerTurns& turns = line.turns;
+  check_text("schedule", turns.schedule);
+  if (turns.shards < 1 || turns.shards > kMaxCount)
+    throw InvalidArgument(violation("shards", fmt::format("1 to {}", kMaxCount), turns.shards));
+  if (record.turns &&
+      (record.turns->schedule != turns.schedule || record.turns->shards != turns.shards))
+    throw InvalidArgument(
+        violation("turns", "of the schedule and the shards of earlier ones", "of others"));
+  const std::int64_t most = (record.turns ? record.turns->reserved : 0) + kTurnsBlock;
+  if (turns.reserved < 0 || turns.reserved > std::min(most, kMaxCount))
+    throw InvalidArgument(
+        violation("reserved", fmt::format("0 to {}", std::min(most, kMaxCount)), turns.reserved));
+}
+
 std::string text_of_content(const OpenLine& line) {
   return fmt::format(
       R"("format":"{}","version":{},"neighbours":"{}","records":{},"fingerprint":{},)"
@@ -121,8 +140,14 @@ std::string text_of_content(const RecoveredLine& line) {
                      line.event ? json_of(*line.event) : "null");
 }
 
+std::string text_of_content(const TurnsLine& line) {
+  return fmt::format(R"("schedule":{},"shards":{},"reserved":{})", json_of(line.turns.schedule),
+                     line.turns.shards, line.turns.reserved);
+}
+
 std::string_view kind_of(const LedgerLine& line) {
-  constexpr std::array<std::string_view, 4> kKinds = {"open", "reserve", "settle", "recovered"};
+  constexpr std::array<std::string_view, 5> kKinds = {"open", "reserve", "settle", "recovered",
+                                                      "turns"};
   return kKinds.at(line.content.index());
 }
 
@@ -161,8 +186,13 @@ LedgerLine parse(const json& value) {
     if (const json& event = object.member("event"); !event.is_null())
       recovered.event = event_from(event);
     line.content = recovered;
+  } else if (kind == "turns") {
+    line.content = TurnsLine{{.schedule = object.text("schedule"),
+                              .shards = object.integer("shards"),
+                              .reserved = object.integer("reserved")}};
   } else {
-    throw InvalidArgument(violation("kind", "open, reserve, settle or recovered", json_of(kind)));
+    throw InvalidArgument(
+        violation("kind", "open, reserve, settle, recovered or turns", json_of(kind)));
   }
   object.finish();
   return line;
@@ -210,6 +240,11 @@ void add(LedgerRecord& record, const LedgerLine& line, std::string_view hash) {
                               .purpose = {},
                               .event = recovered->event,
                               .used = {}});
+    // The line that was lost may have reserved a block of them.
+    if (record.turns)
+      record.turns->reserved = std::min(record.turns->reserved + kTurnsBlock, kMaxCount);
+  } else if (const auto* turns = std::get_if<TurnsLine>(&line.content)) {
+    record.turns = turns->turns;
   }
   record.hashes.emplace_back(hash);
 }
@@ -258,6 +293,8 @@ std::optional<Event> event_of_torn(std::string_view torn, const LedgerRecord& be
     throw InvalidArgument("a last line without its newline must be part of one line, but is more");
   // It was to lower what counts for its reservation, which now counts in full.
   if (text.starts_with(R"({"kind":"settle",)")) return std::nullopt;
+  // Turns are taken once their answers are paid for, by lines that would come later.
+  if (text.starts_with(R"({"kind":"turns",)")) return std::nullopt;
   constexpr std::string_view kEventKey = R"("event":)";
   const std::size_t key = torn.find(kEventKey);
   const std::size_t end = key == std::string_view::npos ? key : torn.find('}', key);

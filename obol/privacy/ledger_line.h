@@ -36,6 +36,9 @@ struct SettleLine {
   std::int64_t reservation;
   std::int64_t used;
 };
+struct TurnsLine {
+  LedgerTurns turns;
+};
 struct RecoveredLine {
   std::int64_t torn_bytes;
   std::optional<Event> event;
@@ -44,7 +47,7 @@ struct RecoveredLine {
 struct LedgerLine {
   std::int64_t sequence;
   std::string time;
-  std::variant<OpenLine, ReserveLine, SettleLine, RecoveredLine> content;
+  std::variant<OpenLine, ReserveLine, SettleLine, RecoveredLine, TurnsLine> content;
 };
 
 // InvalidArgument or UnsupportedEvent unless the line can follow those of the record.

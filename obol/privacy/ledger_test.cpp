@@ -54,6 +54,44 @@ TEST_F(LedgerTest, SaysWhatItIsAbout) {
   EXPECT_TRUE(record.spent().empty());
 }
 
+TEST_F(LedgerTest, CountsWhatWasPaidByPurposeAndMechanism) {
+  Ledger ledger = Ledger::create(path(), some_header());
+  Reservation steps = ledger.reserve("training", kStep);
+  steps.take(3);
+  steps.settle();
+  ledger.reserve("training", kStep);
+  ledger.reserve("training", kHistogram);
+  ledger.reserve("validation accuracy", kStep);
+  EXPECT_EQ(ledger.record().paid("training", kStep), 13);
+  EXPECT_EQ(ledger.record().paid("training", kHistogram), 1);
+  EXPECT_EQ(ledger.record().paid("validation accuracy", kHistogram), 0);
+  append_raw(R"({"kind":"reserve","seq)");  // counts as spent, and pays for nothing
+  EXPECT_EQ(read_ledger(path()).paid("training", kStep), 13);
+}
+
+// Replacing a record moves two counts, and the noise is stated for one.
+TEST_F(LedgerTest, RefusesAClassHistogramAmongReplacedRecords) {
+  Ledger ledger = Ledger::create(path(), some_header(Neighbours::kReplaceOne));
+  EXPECT_THROW(ledger.reserve("class histogram", kHistogram), UnsupportedEvent);
+  EXPECT_NO_THROW(ledger.reserve("validation accuracy", kHistogram));
+  EXPECT_EQ(read_ledger(path()).entries.size(), 1U);
+}
+
+TEST_F(LedgerTest, KeepsTurns) {
+  Ledger ledger = Ledger::create(path(), some_header());
+  EXPECT_FALSE(ledger.record().turns);
+  const LedgerTurns turns{.schedule = "cyclic", .shards = 4, .reserved = 100};
+  ledger.reserve_turns(turns);
+  EXPECT_EQ(read_ledger(path()).turns, turns);
+  EXPECT_THROW(ledger.reserve_turns({.schedule = "cyclic", .shards = 5, .reserved = 0}),
+               InvalidArgument);
+  EXPECT_THROW(ledger.reserve_turns({.schedule = "cyclic", .shards = 4, .reserved = 201}),
+               InvalidArgument);
+  ledger.reserve_turns({.schedule = "cyclic", .shards = 4, .reserved = 37});
+  EXPECT_EQ(read_ledger(path()).turns->reserved, 37);
+  EXPECT_TRUE(read_ledger(path()).entries.empty());
+}
+
 TEST_F(LedgerTest, ItemisesWhatIsReserved) {
   Ledger ledger = Ledger::create(path(), some_header());
   ledger.reserve("class histogram", kHistogram);

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "obol/privacy/certificate.h"
+#include "obol/privacy/accountant.h"
+#include "obol/privacy/published.h"
 #include "obol/recipe/fields.h"
 
 namespace obol::privacy {
@@ -30,11 +31,6 @@ struct PrivacyOptions {
   std::optional<std::string> follows;
 
   void describe(recipe::Fields& fields);
-};
-
-struct PlannedEvent {
-  std::string purpose;
-  Event event;
 };
 
 struct Plan {

@@ -32,6 +32,23 @@ std::int64_t most_uses(const std::string& schedule, std::int64_t shards, std::in
   return *std::max_element(uses.begin(), uses.end());
 }
 
+Turns::Turns(const TurnsOptions& options, Ledger& ledger, std::int64_t paid)
+    : options_(options), ledger_(&ledger), uses_(static_cast<std::size_t>(options.shards), 0) {
+  const std::optional<LedgerTurns>& turns = ledger.record().turns;
+  if (turns && (turns->schedule != options.schedule || turns->shards != options.shards))
+    throw DataError(
+        violation("the turns in the ledger", "of this schedule and these shards", "of others"));
+  if (turns) go_to(turns->reserved);
+  const std::int64_t most = *std::max_element(uses_.begin(), uses_.end());
+  if (most < paid)
+    throw DataError(
+        violation("the turns in the ledger",
+                  fmt::format("at least those of the {} answers of a shard that it has, since "
+                              "nobody could tell otherwise which shards have answered",
+                              paid),
+                  fmt::format("those of {}; a new run is needed", most)));
+}
+
 Turns::Turns(const TurnsOptions& options, Path file)
     : options_(options),
       file_(std::move(file)),
@@ -46,21 +63,30 @@ Turns::Turns(const TurnsOptions& options, Path file)
     refuse("an object with the number of turns", "something else");
   if (json.value("schedule", "") != options.schedule || json.value("shards", 0) != options.shards)
     refuse("of this schedule and these shards", "of others");
-  reserved_ = json["turns"];
-  if (reserved_ < 0 || reserved_ > kMost) refuse("of a number of turns", "of another number");
-  for (; given_ < reserved_; ++given_)
+  const std::int64_t reserved = json["turns"];
+  if (reserved < 0 || reserved > kMost) refuse("of a number of turns", "of another number");
+  go_to(reserved);
+}
+
+void Turns::go_to(std::int64_t reserved) {
+  for (; given_ < reserved; ++given_)
     ++uses_[static_cast<std::size_t>(shard_at(options_.schedule, options_.shards, given_))];
+  reserved_ = reserved;
 }
 
 void Turns::write(std::int64_t reserved) {
-  write_file(file_, fmt::format(R"({{"schedule":"{}","shards":{},"turns":{}}})"
-                                "\n",
-                                options_.schedule, options_.shards, reserved));
+  if (ledger_ != nullptr)
+    ledger_->reserve_turns(
+        {.schedule = options_.schedule, .shards = options_.shards, .reserved = reserved});
+  else
+    write_file(file_, fmt::format(R"({{"schedule":"{}","shards":{},"turns":{}}})"
+                                  "\n",
+                                  options_.schedule, options_.shards, reserved));
   reserved_ = reserved;
 }
 
 Turn Turns::next() {
-  if (given_ == reserved_) write(reserved_ + options_.block);
+  if (given_ == reserved_) write(reserved_ + kTurnsBlock);
   const std::int64_t shard = shard_at(options_.schedule, options_.shards, given_++);
   return {shard, ++uses_[static_cast<std::size_t>(shard)]};
 }

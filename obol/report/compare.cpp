@@ -57,7 +57,7 @@ Html share_cell(const std::optional<double>& value) { return Html(value ? percen
 Html epsilon_cell(const RunFacts& facts) {
   if (facts.certificate) {
     const std::string epsilon = rounded_up(facts.certificate->guarantee.epsilon);
-    return Html(facts.certificate->is_private() ? epsilon : epsilon + " (fixed seed: none)");
+    return Html(facts.certificate->is_private() ? epsilon : epsilon + " (not private: none)");
   }
   return Html(facts.has_ledger ? "not certified" : "none");
 }
@@ -66,7 +66,7 @@ Html published_cell(const RunFacts& facts) {
   if (!facts.certificate || !facts.certificate->published) return Html("–");
   const privacy::PublishedEpsilon& published = *facts.certificate->published;
   const std::string epsilon = fmt::format("{:.4g}", published.epsilon);
-  return Html(published.count.holds ? epsilon : fmt::format("“{}”", epsilon));
+  return Html(published.is_a_guarantee() ? epsilon : fmt::format("“{}”", epsilon));
 }
 
 Html runs_table(const std::vector<RunFacts>& all) {
@@ -126,7 +126,7 @@ Html trade_off(Plot plot, const std::vector<const RunFacts*>& runs,
     const privacy::Certificate& certificate = *facts->certificate;
     plot.points.push_back({facts->name, certificate.guarantee.epsilon, *value,
                            certificate.is_private() ? PlotSymbol::kDisc : PlotSymbol::kRing});
-    if (certificate.published && !certificate.published->count.holds)
+    if (certificate.published && !certificate.published->is_a_guarantee())
       plot.points.push_back({facts->name + ", as published", certificate.published->epsilon, *value,
                              PlotSymbol::kRing});
   }
@@ -205,7 +205,7 @@ Html trade_offs(const std::string& data, const std::vector<const RunFacts*>& run
         "compares these runs with each other, and with no published figure.");
   content += note(
       "Discs: these runs, at the epsilon that is proved. Rings: an epsilon that is no "
-      "guarantee, as published or from a fixed seed.");
+      "guarantee, as published or of a run that is not private.");
   if (!others.empty())
     content += note(
                    "Diamonds: figures of others. Hollow, and in quotation marks: their published "

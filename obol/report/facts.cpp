@@ -97,8 +97,9 @@ bool RunFacts::has_classes() const {
   if (!is_local()) return true;
   if (!certificate) return false;
   const auto& entries = certificate->ledger.entries;
-  return std::any_of(entries.begin(), entries.end(),
-                     [](const privacy::LedgerEntry& entry) { return entry.purpose == "labels"; });
+  return std::any_of(entries.begin(), entries.end(), [](const privacy::LedgerEntry& entry) {
+    return entry.purpose.starts_with("labels");
+  });
 }
 
 std::vector<std::string> RunFacts::class_names() const {

@@ -72,7 +72,11 @@ void copy_run(const Path& run, const Path& to) {
   copy_bytes(run / privacy::kCertificateName, to / privacy::kCertificateName);
   copy_bytes(run / privacy::kCertificateTextName, to / privacy::kCertificateTextName);
   if (fs::exists(run / kEvaluation)) copy_evaluation(run / kEvaluation, to / kEvaluation);
-  const privacy::Certificate certificate = privacy::verify_certificate(to);
+}
+
+// What is handed over, once its recipe is there.
+void require_guarantee(const Path& run, const Path& copy) {
+  const privacy::Certificate certificate = privacy::verify_certificate(copy);
   if (!certificate.is_private())
     throw InvalidArgument(
         violation(run.string(), "a run with a guarantee", certificate.ledger.header.randomness));
@@ -210,6 +214,7 @@ void write_release(const ReleaseOptions& options, const UseGenerator& use) {
   copy_run(options.run, inside);
   const RunFacts facts = read_facts(options.run, PrivatePart::kLeftOut);
   write_file(inside / "recipe.toml", facts.recipe);
+  require_guarantee(options.run, inside);
   write_file(inside / "report.html", report_html(options.run, PrivatePart::kLeftOut).html);
   use(inside / run::kGeneratorName,
       {.samples = inside / kSamples, .script = inside / run::kScriptName});

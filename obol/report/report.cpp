@@ -42,8 +42,7 @@ Html promise(const RunFacts& facts) {
   if (certificate.published)
     content += prose(privacy::in_words(*certificate.published, guarantee.epsilon));
   if (certificate.is_private()) return box(content);
-  return warning(prose(fmt::format("This run is {}. The figures would hold for the same run with "
-                                   "secure randomness.",
+  return warning(prose(fmt::format("This run is {}. The figures would hold if that were not so.",
                                    certificate.ledger.header.randomness))) +
          box(content);
 }
@@ -56,7 +55,7 @@ Html tiles(const RunFacts& facts) {
   Html items;
   if (facts.certificate) {
     items += tile(rounded_up(facts.certificate->guarantee.epsilon), "epsilon, proved");
-    if (facts.certificate->published && !facts.certificate->published->count.holds)
+    if (facts.certificate->published && !facts.certificate->published->is_a_guarantee())
       items += tile(fmt::format("“{:.4g}”", facts.certificate->published->epsilon),
                     "epsilon as published, which does not hold");
   }
@@ -155,7 +154,8 @@ std::optional<Plot> epsilon_plot(const RunFacts& facts,
   if (!facts.certificate || !facts.certificate->published) return plot;
   const privacy::PublishedEpsilon& published = *facts.certificate->published;
   const Delta delta{facts.certificate->guarantee.delta};
-  PlotLine line{published.count.holds ? "as published" : "as published, no guarantee", {{0, 0}}};
+  PlotLine line{published.is_a_guarantee() ? "as published" : "as published, no guarantee",
+                {{0, 0}}};
   for (const auto& [step, epsilon] : points) {
     const auto releases = static_cast<std::int64_t>(
         std::ceil(static_cast<double>(published.releases) * step / points.back().first));

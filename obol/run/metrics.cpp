@@ -70,6 +70,11 @@ std::string text_of(const ordered_json& line) {
 
 }  // namespace
 
+double in_tenths(double seconds) {
+  constexpr double kTenths = 10;
+  return std::round(seconds * kTenths) / kTenths;
+}
+
 MetricsLog::MetricsLog(const Path& path, std::int64_t last_step)
     : file_(open_cut(path, last_step)), last_step_(last_step) {}
 
@@ -77,9 +82,7 @@ void MetricsLog::append(std::int64_t step, double seconds, const std::vector<Met
   if (step <= last_step_)
     throw InvalidArgument(
         violation("the step of a metric", fmt::format("after {}", last_step_), step));
-  // Tenths: what a single step took would say more about its batch than anyone needs to know.
-  constexpr double kTenths = 10;
-  ordered_json line = {{kStep, step}, {kSeconds, std::round(seconds * kTenths) / kTenths}};
+  ordered_json line = {{kStep, step}, {kSeconds, in_tenths(seconds)}};
   for (const Metric& metric : metrics) {
     if (metric.name.empty() || line.contains(metric.name))
       throw InvalidArgument(violation("the name of a metric", "given, and given once",

@@ -44,6 +44,10 @@ struct Metric {
   Public value;
 };
 
+// What leaves a run has its times in tenths of a second: what a single step took would say more
+// about its batch than anyone needs to know.
+double in_tenths(double seconds);
+
 class MetricsLog {
  public:
   // Rows after `last_step` are cut off, as is a torn last line: a resumed run writes them again.

@@ -107,7 +107,7 @@ TEST_F(Diagnostics, AreNotOpenedUnlessAskedFor) {
   UnsafeDiagnostics diagnostics;
   diagnostics.append(1, "batch_size", Private<double>(7));
   EXPECT_FALSE(diagnostics.is_asked_for());
-  EXPECT_TRUE(read_disclosures(folder).empty());
+  EXPECT_TRUE(privacy::read_disclosures(folder.path()).empty());
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "private"));
 }
 
@@ -119,8 +119,9 @@ TEST_F(Diagnostics, StayInThePrivateFolderAndAreDisclosed) {
   EXPECT_EQ(read_text(folder.path() / "private" / "diagnostics.jsonl", kLargestMetrics),
             "{\"step\":1,\"batch_size\":7.0}\n{\"step\":2,\"batch_size\":9.0}\n"
             "{\"step\":2,\"loss\":0.5}\n");
-  EXPECT_EQ(read_disclosures(folder), (std::vector<std::string>{"unsafe diagnostics: batch_size",
-                                                                "unsafe diagnostics: loss"}));
+  EXPECT_EQ(
+      privacy::read_disclosures(folder.path()),
+      (std::vector<std::string>{"unsafe diagnostics: batch_size", "unsafe diagnostics: loss"}));
   EXPECT_TRUE(read_metrics(folder.metrics()).empty());
 }
 

@@ -1,6 +1,8 @@
 #include "obol/method/gs_wgan/fit.h"
 
+#include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -26,25 +28,22 @@ Options options_of(const Experiment& experiment, const std::optional<privacy::Pl
           .steps = plan ? plan->steps : needed(privacy.steps, "steps")};
 }
 
-// Answers of every shard that the ledger has.
-std::int64_t paid_in(const privacy::Ledger& ledger) {
-  std::int64_t paid = 0;
-  for (const privacy::Event& event : ledger.spent()) paid += privacy::count_of(event);
-  return paid;
-}
-
-// Everything that decides how a warm-started critic comes out, in a name.
-std::string warm_name(const Options& options, const Private<data::Dataset>& data,
-                      DisclosureLog& log) {
-  constexpr std::string_view kKey = "warm-started critics";  // the folder is as private as the data
+// Everything that decides how a warm-started critic comes out, in the name of a folder. Whoever
+// does not have the key that is kept beside it learns nothing of the data from the name.
+Path warm_folder(const Path& cache, const Options& options, const Private<data::Dataset>& data,
+                 DisclosureLog& log) {
+  std::filesystem::create_directories(cache);
+  const std::string key = data::key_in(cache / "warm.key");
   const MethodOptions& method = options.method;
   const model::GeneratorOptions& generator = options.generator;
   const OptimizerOptions& optimizer = options.optimizer;
   const std::string text = fmt::format(
       "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}",
-      data::fingerprint(data, std::as_bytes(std::span(kKey)), log), options.shards,
-      options.generated_batch, method.warm_start, method.critic_steps, method.critic_width,
-      method.critic_learning_rate, method.critic_beta1, method.critic_beta2,
+      data::fingerprint(data, std::as_bytes(std::span(key)), log,
+                        "keyed fingerprint of the data in the name of a folder of warm-started "
+                        "critics, which has the key beside it"),
+      options.shards, options.generated_batch, method.warm_start, method.critic_steps,
+      method.critic_width, method.critic_learning_rate, method.critic_beta1, method.critic_beta2,
       method.gradient_penalty, method.drift_penalty, method.seed.value_or(-1),
       generator.architecture, generator.width, generator.latent, generator.embedding,
       generator.latent_law, generator.activation, generator.output, generator.precision,
@@ -52,7 +51,7 @@ std::string warm_name(const Options& options, const Private<data::Dataset>& data
   Sha256 hash;
   hash.update(text);
   constexpr std::size_t kDigits = 16;
-  return hash.hex().substr(0, kDigits);
+  return cache / hash.hex().substr(0, kDigits);
 }
 
 }  // namespace
@@ -72,8 +71,8 @@ run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& dat
         const Path own = setting.folder.make_private();
         const std::int64_t entries = setting.ledger == nullptr ? 0 : setting.ledger->head().entries;
         Surroundings surroundings{
+            .ledger = setting.ledger,
             .guard = setting.guard,
-            .paid = setting.ledger == nullptr ? 0 : paid_in(*setting.ledger),
             .disclosures = &setting.disclosures,
             .bits = setting.bits,
             .bits_of =
@@ -82,13 +81,12 @@ run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& dat
                   return make_bits(seed ? std::optional(*seed + kApart * (shard + 1)) : seed,
                                    entries);
                 },
-            .turns = own / "turns.json",
             .critics = own / "critics",
             .warm = std::nullopt,
             .device = setting.device};
         if (experiment.method.warm_cache)
-          surroundings.warm = Path(*experiment.method.warm_cache) /
-                              warm_name(method_options, data, setting.disclosures);
+          surroundings.warm =
+              warm_folder(*experiment.method.warm_cache, method_options, data, setting.disclosures);
         return std::make_unique<GsWgan>(method_options, data, surroundings);
       });
 }

@@ -87,7 +87,6 @@ GsWgan::GsWgan(const Options& options, const Private<data::Dataset>& data,
       critic_(
           {.shape = data.facts().shape, .classes = classes_, .width = options.method.critic_width}),
       bank_(bank_of(surroundings, critic_)),
-      turns_({.schedule = options.schedule, .shards = options.shards}, surroundings.turns),
       step_(surroundings.device),
       released_norm_(torch::zeros({}, surroundings.device)) {
   check(options, data.facts());
@@ -100,7 +99,11 @@ GsWgan::GsWgan(const Options& options, const Private<data::Dataset>& data,
   const bool is_recorded = surroundings.device.is_cuda();
   if (is_recorded) desk_.emplace(holders_.front(), most_records());
   if (surroundings.guard == nullptr) return;
-  barrier_ = barrier_of(options, surroundings.paid);
+  const std::int64_t paid =
+      surroundings.ledger->record().paid(barrier::kTraining, barrier_of(options, 0).event());
+  barrier_ = barrier_of(options, paid);
+  turns_.emplace(privacy::TurnsOptions{.schedule = options.schedule, .shards = options.shards},
+                 *surroundings.ledger, paid);
   const std::size_t doors = is_recorded ? 1 : bits_.size();
   for (std::size_t k = 0; k < doors; ++k) doors_.emplace_back(*surroundings.guard, *bits_[k]);
 }
@@ -181,7 +184,9 @@ void GsWgan::warm_up_on_gpu(const WarmUp& what) {
 }
 
 void GsWgan::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
-  const privacy::Turn turn = turns_.next();
+  const privacy::Turn turn =
+      turns_ ? turns_->next()
+             : privacy::Turn{privacy::shard_at(options_.schedule, options_.shards, step - 1), 0};
   // Before every replay: what is recorded only opens.
   if (barrier_) barrier_->pay(door_of(turn.shard), turn.use);
   const Private<CriticState> state = bank_.take(turn.shard);
@@ -222,7 +227,7 @@ run::Sections GsWgan::save() {
   // Critics may be ahead of the checkpoint that a killed run goes back to, and turns are: neither
   // goes back, and nothing that was released is forgotten.
   bank_.flush();
-  turns_.settle();
+  if (turns_) turns_->settle();
   run::Sections sections;
   trainee_.save(sections);
   return sections;

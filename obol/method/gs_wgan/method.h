@@ -55,12 +55,12 @@ CriticTraining training_of(const MethodOptions& options);
 WarmStart warm_start_of(const Options& options);
 
 struct Surroundings {
-  privacy::BudgetGuard* guard = nullptr;  // null where the barrier is none
-  std::int64_t paid = 0;                  // answers of every shard that the ledger has already
-  DisclosureLog* disclosures = nullptr;   // where the reason is kept if the barrier is none
-  RandomBits& bits;                       // of the generator's side
+  // Both null where the barrier is none.
+  privacy::Ledger* ledger = nullptr;
+  privacy::BudgetGuard* guard = nullptr;
+  DisclosureLog* disclosures = nullptr;  // where the reason is kept if the barrier is none
+  RandomBits& bits;                      // of the generator's side
   std::function<std::unique_ptr<RandomBits>(std::int64_t shard)> bits_of;
-  Path turns;                // a file: whose turn it is
   Path critics;              // a private folder
   std::optional<Path> warm;  // a private folder with warm-started critics, for other runs too
   torch::Device device = torch::kCPU;
@@ -104,8 +104,9 @@ class GsWgan final : public run::Method {
   std::vector<std::unique_ptr<RandomBits>> bits_;  // of each shard
   std::vector<Holder> holders_;
   CriticBank bank_;
-  privacy::Turns turns_;
+  // Both where there is a barrier.
   std::optional<barrier::ShardBarrier> barrier_;
+  std::optional<privacy::Turns> turns_;
   std::deque<barrier::Door> doors_;  // of each shard; on a GPU one for all, which is recorded
   std::optional<Desk> desk_;         // on a GPU
   barrier::RecordedStep step_;

@@ -54,19 +54,26 @@ class GsWganTest : public testing::TestWithParam<const char*> {
     stream_.emplace(device_);
   }
 
-  GsWgan make(const Options& options, std::int64_t paid = 0) {
+  // As a new process would: what the ledger on disk says is all that it knows of turns.
+  GsWgan make(const Options& options) {
     return {
         options, data_,
         Surroundings{
+            .ledger = options.barrier == "none" ? nullptr : &ledger_,
             .guard = options.barrier == "none" ? nullptr : &guard_,
-            .paid = paid,
             .disclosures = &log_,
             .bits = bits_,
             .bits_of = [](std::int64_t shard) { return std::make_unique<SeededBits>(100 + shard); },
-            .turns = folder_.path() / "turns.json",
             .critics = folder_.path() / "critics",
             .warm = warm_,
             .device = device_}};
+  }
+  privacy::Ledger new_ledger(const std::string& name) {
+    return privacy::Ledger::create(folder_.path() / name,
+                                   {.neighbours = privacy::Neighbours::kReplaceOne,
+                                    .records = 100,
+                                    .fingerprint = "test",
+                                    .randomness = "test"});
   }
   std::int64_t spent() {
     guard_.settle();
@@ -96,11 +103,7 @@ class GsWganTest : public testing::TestWithParam<const char*> {
   Private<data::Dataset> data_{halves(100)};
   SeededBits bits_{7};
   std::optional<Path> warm_;
-  privacy::Ledger ledger_ = privacy::Ledger::create(folder_.path() / "ledger.jsonl",
-                                                    {.neighbours = privacy::Neighbours::kReplaceOne,
-                                                     .records = 100,
-                                                     .fingerprint = "test",
-                                                     .randomness = "test"});
+  privacy::Ledger ledger_ = new_ledger("ledger.jsonl");
   privacy::BudgetGuard guard_{ledger_, std::nullopt, {.block = 1}};
   run::UnsafeDiagnostics nothing_;
 };
@@ -109,12 +112,11 @@ TEST_P(GsWganTest, PaysForTheUsesOfOneShard) {
   for (const std::string schedule : {"cyclic", "uniform"}) {
     Options options = some_options("row");
     options.schedule = schedule;
-    std::filesystem::remove(folder_.path() / "turns.json");
-    const std::int64_t before = spent();
+    ledger_ = new_ledger(schedule + ".jsonl");
     GsWgan method = make(options);
     method.start();
     for (int t = 1; t <= 12; ++t) method.step(t, nothing_);
-    EXPECT_EQ(spent() - before, privacy::most_uses(schedule, 5, 12)) << schedule;
+    EXPECT_EQ(spent(), privacy::most_uses(schedule, 5, 12)) << schedule;
     // The last release is hardly more than its noise, of standard deviation 1 in each of 8 * 64
     // pixels: its length is further than a fifth from that of the noise in one case of 10^9.
     EXPECT_NEAR(method.metrics().at(1).value.value(), std::sqrt(8 * 64), 0.2 * std::sqrt(8 * 64));
@@ -134,12 +136,33 @@ TEST_P(GsWganTest, NeverCountsFewerAnswersThanThereWere) {
   }
   const std::int64_t paid = spent();
   EXPECT_EQ(paid, 2);
-  GsWgan method = make(options, paid);
+  GsWgan method = make(options);
   method.load(saved);
   // Three turns were settled and up to a hundred more may have been taken: 103 turns of five
   // shards.
   method.step(4, nothing_);
   EXPECT_EQ(spent(), 21);
+}
+
+// What an evaluation paid for is no answer of a shard, and neither turns nor critics that are lost
+// give any back.
+TEST_P(GsWganTest, TakesNothingElseForAPaidAnswer) {
+  const Options options = some_options("batch");
+  run::Sections saved;
+  {
+    GsWgan method = make(options);
+    method.start();
+    for (int t = 1; t <= 7; ++t) method.step(t, nothing_);
+    saved = method.save();
+  }
+  for (int k = 0; k < 20; ++k)
+    guard_.pay_once("validation accuracy", privacy::Gaussian{.noise_multiplier = 50, .count = 1});
+  std::filesystem::remove_all(folder_.path() / "critics");
+  GsWgan method = make(options);
+  method.load(saved);
+  for (int t = 8; t <= 30; ++t) method.step(t, nothing_);
+  EXPECT_EQ(ledger_.record().paid("training", privacy::Gaussian{0.5, 1}),
+            privacy::most_uses("cyclic", 5, 30));
 }
 
 TEST_P(GsWganTest, GoesOnAfterLoadingAsItWouldHave) {
@@ -148,7 +171,7 @@ TEST_P(GsWganTest, GoesOnAfterLoadingAsItWouldHave) {
   first.start();
   for (int t = 1; t <= 3; ++t) first.step(t, nothing_);
   const run::Sections saved = first.save();
-  GsWgan second = make(options, spent());
+  GsWgan second = make(options);
   second.load(saved);
   EXPECT_EQ(second.save().at("generator"), saved.at("generator"));
   EXPECT_EQ(second.save().at("average"), saved.at("average"));
@@ -206,7 +229,6 @@ TEST_P(GsWganTest, LearnsWhichHalfIsBright) {
     options.method.warm_start = 20;
     options.method.average = 0.9;
     options.optimizer.learning_rate = 5e-3;
-    std::filesystem::remove(folder_.path() / "turns.json");
     std::filesystem::remove_all(folder_.path() / "critics");
     GsWgan method = make(options);
     method.start();

@@ -5,19 +5,40 @@
 #include <fmt/format.h>
 
 #include "obol/base/console.h"
+#include "obol/local/privatize.h"
 #include "obol/method/place.h"
 
 namespace obol::method::ldp_wgan {
 namespace {
 
+// Against what 'obol privatize' wrote beside the records.
+bool is_certified(const Experiment& experiment, const local::Privatized& data) {
+  if (!experiment.data.source) return false;
+  const Path folder = local::certificate_folder_of(*experiment.data.source);
+  if (local::check_certificate(data, folder)) return true;
+  log_warning(
+      "{} is not there: the run's certificate will say that what the records say of themselves was "
+      "not checked",
+      folder.string());
+  return false;
+}
+
 // What was paid when the records were privatised is to be said again, once.
-void note_price(privacy::Ledger& ledger, const local::Privatization& how) {
+void note_price(privacy::Ledger& ledger, const local::Privatization& how, bool is_checked) {
   const std::size_t noted = ledger.record().entries.size();
   for (std::size_t k = noted; k < how.events.size(); ++k) {
-    privacy::Reservation paid = ledger.reserve(how.events[k].purpose, how.events[k].event);
+    const std::string purpose = how.events[k].purpose + (is_checked ? "" : privacy::kNotChecked);
+    privacy::Reservation paid = ledger.reserve(purpose, how.events[k].event);
     paid.take(privacy::count_of(how.events[k].event));
     paid.settle();
   }
+}
+
+// Records that are marked as not private make a run that is none, whatever their noise was.
+std::string randomness_of(const local::Privatization& how) {
+  if (how.is_private() || how.randomness.starts_with(privacy::kNotPrivate)) return how.randomness;
+  return fmt::format("{}: the records were changed by what was chosen on clean ones",
+                     privacy::kNotPrivate);
 }
 
 run::RunFolder folder_of(const Experiment& experiment, const privacy::LedgerHeader& header,
@@ -60,10 +81,11 @@ run::Outcome fit(const Experiment& experiment, const local::Privatized& data,
   const privacy::LedgerHeader header{.neighbours = privacy::Neighbours::kPerson,
                                      .records = data.count(),
                                      .fingerprint = data.how.fingerprint,
-                                     .randomness = data.how.randomness};
+                                     .randomness = randomness_of(data.how)};
+  const bool is_checked = is_certified(experiment, data);
   const run::RunFolder folder = folder_of(experiment, header, options);
   privacy::Ledger ledger = privacy::Ledger::open(folder.ledger(), header);
-  note_price(ledger, data.how);
+  note_price(ledger, data.how, is_checked);
   // A seed takes no privacy away here: it is the generator's alone.
   const std::unique_ptr<RandomBits> bits = make_bits(experiment.seed, 0);
   torch::manual_seed(experiment.seed ? static_cast<std::uint64_t>(*experiment.seed) : (*bits)());
@@ -71,10 +93,9 @@ run::Outcome fit(const Experiment& experiment, const local::Privatized& data,
   run::Steps steps = experiment.steps;
   steps.total = steps_of(experiment.method, data.count());
   privacy::BudgetGuard guard(ledger, std::nullopt);
-  run::Payment payment{
-      .ledger = ledger,
-      .guard = guard,
-      .terms = {.delta = Delta{data.how.delta}, .published = local::published_count(data.how)}};
+  run::Payment payment{.ledger = ledger, .guard = guard, .terms = {.delta = Delta{data.how.delta}}};
+  if (!ledger.record().entries.front().purpose.ends_with(privacy::kNotChecked))
+    payment.terms.published = local::published_count(data.how);
   return run::train(method, folder, steps, &payment, options.diagnostics);
 }
 

@@ -1,0 +1,68 @@
+// How the paper whose recipe was followed counts, shown beside the guarantee; and whether its
+// number is a guarantee as well.
+//
+//   const PublishedEpsilon published = account_as_published(count, released_in(ledger), delta);
+//   published.is_a_guarantee()    // the count is sound, and it leaves nothing out
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "obol/base/file.h"
+#include "obol/base/types.h"
+#include "obol/privacy/event.h"
+#include "obol/privacy/ledger.h"
+
+namespace obol::privacy {
+
+struct PlannedEvent {
+  std::string purpose;
+  Event event;
+};
+
+// Every release for `purpose` counts as `per_release`, by Renyi divergences and the classic
+// conversion; a local release by its formula, in which the paper's sensitivity is the radius.
+struct PublishedCount {
+  std::string paper;
+  std::string purpose;
+  Event per_release;
+  std::int64_t outputs_per_step;  // that are counted one by one, though they share a subsample
+  bool holds;                     // a sound count of these releases, only less tight
+};
+
+struct PublishedEpsilon {
+  PublishedCount count;
+  std::int64_t releases;
+  double epsilon;
+  std::vector<std::string> left_out;  // what else was released, each purpose once
+
+  // Only where it counts the same releases as the guarantee.
+  [[nodiscard]] bool is_a_guarantee() const { return count.holds && left_out.empty(); }
+};
+
+// Everything that a ledger has, after settlement.
+std::vector<PlannedEvent> released_in(const LedgerRecord& ledger);
+
+PublishedEpsilon account_as_published(const PublishedCount& count,
+                                      const std::vector<PlannedEvent>& released, Delta delta);
+// So many releases for its purpose, and nothing else.
+PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t releases,
+                                      Delta delta);
+
+// For a review board: what the published number is, and why it is none to rely on.
+std::string in_words(const PublishedEpsilon& published, double guarantee);
+
+// Of privatised records, whose sensitivity is so many radii.
+PublishedCount published_locally(const Event& records, double radii);
+
+// The counts that a certificate in this folder may show: that of its recipe.toml, or, for
+// privatised records, those that follow from the ledger, where a sensitivity is 2 or sqrt(2) radii.
+// None where there is nothing to derive one from.
+std::vector<PublishedCount> published_counts(const Path& run, const LedgerRecord& ledger);
+
+// Whether the two are alike up to the rounding of a calibration (1e-6 of a number). What `holds`
+// says is not looked at.
+bool is_same_count(const PublishedCount& first, const PublishedCount& second);
+
+}  // namespace obol::privacy
