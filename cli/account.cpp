@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using privacy::account;
 using privacy::account_as_published;
+using privacy::account_stages;
 using privacy::accountant_from;
 using privacy::AccountantKind;
 using privacy::Accounting;
@@ -62,6 +63,8 @@ using privacy::read_ledger;
 using privacy::read_terms;
 using privacy::SampledGaussian;
 using privacy::ShardGaussian;
+using privacy::Stage;
+using privacy::stages_of;
 using privacy::with_count;
 
 struct AccountArguments {
@@ -86,6 +89,7 @@ struct Bill {
   std::string title;
   std::vector<PlannedEvent> items;
   std::vector<std::string> runs = {};  // where it is of several; items have their names
+  std::vector<Stage> stages = {};      // of runs, in the order in which they were planned
   std::optional<Delta> delta;
   std::optional<double> budget;
   std::optional<PublishedCount> published;
@@ -196,8 +200,14 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
   for (const std::string& name : names) {
     const LedgerRecord ledger = read_ledger(Path(name) / kLedgerName);
     bill.neighbours = common_neighbours(bill.neighbours, ledger.header.neighbours);
-    for (const Event& event : ledger.spent())
-      bill.items.push_back({names.size() == 1 ? "spent" : name, event});
+    for (Stage& stage : stages_of(ledger)) {
+      for (const PlannedEvent& release : stage.releases)
+        bill.items.push_back({names.size() == 1 ? release.purpose : name, release.event});
+      if (!stage.is_planned)
+        bill.remarks.push_back(fmt::format(
+            "{}: without a plan; when it stopped must not depend on what it released", name));
+      bill.stages.push_back(std::move(stage));
+    }
     if (ledger.torn)
       bill.remarks.push_back(fmt::format(
           "{}: the ledger's last {} bytes are torn; counted for them: {}", name, ledger.torn->bytes,
@@ -213,6 +223,9 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
       bill.releases = certify(ledger, terms).published->releases;
     }
   }
+  std::stable_sort(
+      bill.stages.begin(), bill.stages.end(),
+      [](const Stage& first, const Stage& second) { return first.time < second.time; });
   return bill;
 }
 
@@ -232,24 +245,31 @@ Bill bill_of(const AccountArguments& arguments, const Accounting& how) {
   return bill_of_recipe(arguments.what.front(), arguments, how);
 }
 
-// Of all, or of those of one run.
-std::vector<Event> events_of(const Bill& bill, const std::string& run = {}) {
-  std::vector<Event> events;
-  for (const PlannedEvent& item : bill.items)
-    if (run.empty() || item.purpose == run) events.push_back(item.event);
-  return events;
-}
+std::vector<Event> events_of(const Bill& bill) { return privacy::events_of(bill.items); }
 
 struct RunCost {
   std::string run;
   double epsilon;
 };
 
+struct Totals {
+  Guarantee guarantee;  // whoever chose what
+  double if_fixed;      // epsilon where everything was chosen before the first release
+};
+
+Totals totals_of(const Bill& bill, Delta delta, const Accounting& how) {
+  const Guarantee together = account(events_of(bill), delta, how);
+  if (bill.stages.size() <= 1) return {.guarantee = together, .if_fixed = together.epsilon};
+  return {.guarantee = account_stages(bill.stages, delta, how).total, .if_fixed = together.epsilon};
+}
+
 // What each would cost, were the others never released.
 std::vector<RunCost> costs_alone(const Bill& bill, Delta delta, const Accounting& how) {
   std::vector<RunCost> costs;
   for (const std::string& run : bill.runs)
-    costs.push_back({run, account(events_of(bill, run), delta, how).epsilon});
+    costs.push_back(
+        {run, account_stages(stages_of(read_ledger(Path(run) / kLedgerName)), delta, how)
+                  .total.epsilon});
   return costs;
 }
 
@@ -320,17 +340,20 @@ void print_releases(const Bill& bill, const std::vector<RunCost>& alone) {
       std::cout << fmt::format("  {:<16} {}\n", item.purpose, describe(item.event));
 }
 
-void print(const Bill& bill, const Guarantee& guarantee, const std::vector<RunCost>& alone,
+void print(const Bill& bill, const Totals& totals, const std::vector<RunCost>& alone,
            const std::optional<PublishedEpsilon>& published, const ordered_json& curve) {
+  const Guarantee& guarantee = totals.guarantee;
   if (!bill.title.empty()) std::cout << bill.title << "\n\n";
   print_releases(bill, alone);
   for (const std::string& remark : bill.remarks) std::cout << fmt::format("  {}\n", remark);
   if (!bill.title.empty()) std::cout << '\n';
   if (!alone.empty()) {
     const std::string total = fmt::format(
-        "Released together, and whichever is chosen by what they released, these {} runs have "
-        "epsilon {} at delta {:g}. They are taken to be on the same data.",
-        alone.size(), rounded_up(guarantee.epsilon), guarantee.delta);
+        "Together these {} runs have epsilon {} at delta {:g}, also where each was chosen by "
+        "looking at what earlier ones had released. If all of them were fixed before the first "
+        "release, as those of one sweep are, it is epsilon {}. They are taken to be on the same "
+        "data.",
+        alone.size(), rounded_up(guarantee.epsilon), guarantee.delta, rounded_up(totals.if_fixed));
     std::cout << wrapped(total, 100) << "\n\n";
   }
   std::cout << fmt::format("guarantee        epsilon {} at delta {:g}\n",
@@ -354,12 +377,13 @@ void print(const Bill& bill, const Guarantee& guarantee, const std::vector<RunCo
                              wrapped(privacy::in_words(*published, guarantee.epsilon), 100));
 }
 
-ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
-                     const std::vector<RunCost>& alone,
+ordered_json to_json(const Bill& bill, const Totals& totals, const std::vector<RunCost>& alone,
                      const std::optional<PublishedEpsilon>& published, const ordered_json& curve,
                      double seconds) {
+  const Guarantee& guarantee = totals.guarantee;
   ordered_json value;
   value["epsilon"] = guarantee.epsilon;
+  value["epsilon_if_fixed"] = totals.if_fixed;
   value["epsilon_lower"] = guarantee.accountant == AccountantKind::kPld
                                ? ordered_json(guarantee.epsilon_lower)
                                : ordered_json(nullptr);
@@ -407,7 +431,8 @@ ExitCode run_account(const AccountArguments& arguments) {
   if (!arguments.group_size) how.group_size = bill.group_size;
   const Delta delta =
       arguments.delta || !bill.delta ? Delta{needed(arguments.delta, "--delta")} : *bill.delta;
-  Guarantee guarantee = account(events_of(bill), delta, how);
+  Totals totals = totals_of(bill, delta, how);
+  Guarantee& guarantee = totals.guarantee;
   guarantee.neighbours = common_neighbours(bill.neighbours, guarantee.neighbours);
   if (guarantee.neighbours == Neighbours::kAsStated) guarantee.neighbours = Neighbours::kAddRemove;
   std::optional<PublishedEpsilon> published;
@@ -417,9 +442,9 @@ ExitCode run_account(const AccountArguments& arguments) {
   const ordered_json curve = curve_at(arguments.orders, events_of(bill));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (arguments.as_json)
-    std::cout << to_json(bill, guarantee, alone, published, curve, seconds.count()).dump() << '\n';
+    std::cout << to_json(bill, totals, alone, published, curve, seconds.count()).dump() << '\n';
   else
-    print(bill, guarantee, alone, published, curve);
+    print(bill, totals, alone, published, curve);
   if (!arguments.plot.empty()) draw(arguments.plot, bill, delta, how);
   return ExitCode::kOk;
 }
@@ -428,7 +453,7 @@ ExitCode run_account(const AccountArguments& arguments) {
 
 void add_account(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
-      "account", "the price of a recipe before paying, of runs so far, or of numbers");
+      "account", "the price of a recipe before paying, of runs as planned, or of numbers");
   auto arguments = std::make_shared<AccountArguments>();
   command->add_option("what", arguments->what,
                       "a recipe, or runs on the same data, or folders of them");

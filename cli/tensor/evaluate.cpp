@@ -14,6 +14,7 @@
 #include "cli/tensor/device.h"
 #include "cli/tensor/subject.h"
 #include "cli/tensor/suite.h"
+#include "obol/barrier/barrier.h"
 #include "obol/barrier/door.h"
 #include "obol/base/console.h"
 #include "obol/base/interrupt.h"
@@ -336,6 +337,11 @@ ordered_json noisy_validation(const Work& work, const LabelledImages& synthetic,
   std::optional<privacy::Budget> budget;
   if (plan.budget) budget = privacy::Budget{*plan.budget, plan.delta};
   privacy::BudgetGuard guard(ledger, budget);
+  const privacy::PlannedEvent release{barrier::kValidation,
+                                      privacy::Gaussian{.noise_multiplier = noise, .count = 1}};
+  // Chosen now, after looking at the generator, unless the recipe had planned it.
+  if (ledger.record().is_planned() && ledger.record().left(release.purpose, release.event) == 0)
+    guard.plan({release});
   SecureBits bits;
   barrier::Door door(guard, bits);
   const double accuracy = evaluate::noisy_accuracy(*classifier, training, door, noise);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "obol/base/sha256.h"
-
 namespace obol::data {
 
 std::string fingerprint(const Private<Dataset>& data, std::span<const std::byte> key,
@@ -19,6 +17,28 @@ std::string fingerprint(const Private<Dataset>& data, std::span<const std::byte>
                records.pixels);
     hash.update(std::as_bytes(std::span(records.labels)));
     return "hmac-sha256:" + hash.hex();
+  });
+  return result.declassify("keyed fingerprint of the data", log).value;
+}
+
+PixelFingerprint::PixelFingerprint(std::span<const std::byte> key, const ImageShape& shape)
+    : hash_(key) {
+  hash_.update(fmt::format("obol pixels 1 {} ", to_string(shape)));
+}
+
+void PixelFingerprint::add(const Dataset& next) {
+  std::visit([&](const auto& pixels) { hash_.update(std::as_bytes(std::span(pixels))); },
+             next.pixels);
+}
+
+std::string PixelFingerprint::finish() { return "hmac-sha256:" + hash_.hex(); }
+
+std::string pixel_fingerprint(const Private<Dataset>& data, std::span<const std::byte> key,
+                              DisclosureLog& log) {
+  const Private<std::string> result = data.map([&](const Dataset& records) {
+    PixelFingerprint fingerprint(key, records.shape);
+    fingerprint.add(records);
+    return fingerprint.finish();
   });
   return result.declassify("keyed fingerprint of the data", log).value;
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "obol/base/sha256.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
 
@@ -19,5 +20,20 @@ namespace obol::data {
 // Shape, pixels and labels count; class names do not. The key has 16 bytes or more.
 std::string fingerprint(const Private<Dataset>& data, std::span<const std::byte> key,
                         DisclosureLog& log);
+
+// Which pictures they are, whatever they are called and however they are labelled: for finding
+// other uses of the same data. In parts, for data that are read in parts.
+class PixelFingerprint {
+ public:
+  PixelFingerprint(std::span<const std::byte> key, const ImageShape& shape);
+  void add(const Dataset& next);
+  [[nodiscard]] std::string finish();
+
+ private:
+  HmacSha256 hash_;
+};
+
+std::string pixel_fingerprint(const Private<Dataset>& data, std::span<const std::byte> key,
+                              DisclosureLog& log);
 
 }  // namespace obol::data

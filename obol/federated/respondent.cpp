@@ -12,6 +12,7 @@
 #include "obol/base/interrupt.h"
 #include "obol/method/gs_wgan/method.h"
 #include "obol/privacy/certificate.h"
+#include "obol/privacy/turns.h"
 #include "obol/run/folder.h"
 
 namespace obol::federated {
@@ -68,6 +69,21 @@ std::int64_t paid_in(const privacy::Ledger& ledger) {
   return paid;
 }
 
+// What is within the budget of the answers that may be wanted. BudgetExceeded where not one is.
+void plan_answers(const Terms& terms, const RespondentOptions& options, privacy::Ledger& ledger,
+                  privacy::BudgetGuard& guard) {
+  if (ledger.record().is_planned() || !ledger.spent().empty()) return;
+  const std::int64_t wanted =
+      options.answers.value_or(privacy::most_uses(terms.schedule, terms.clients, terms.steps));
+  if (wanted < 1) throw InvalidArgument(violation("the number of answers", "at least 1", wanted));
+  const privacy::Event one = terms.per_answer();
+  const std::int64_t planned = std::min(wanted, guard.affordable(one));
+  if (planned == 0)
+    throw BudgetExceeded(fmt::format("epsilon must be enough for one answer, but {} is not",
+                                     options.budget.epsilon.value()));
+  guard.plan({{barrier::kTraining, privacy::with_count(one, planned)}});
+}
+
 method::gs_wgan::Question tensors_of(const Question& question, const Form& form,
                                      const torch::Device& device) {
   const data::ImageShape& shape = form.shape;
@@ -99,6 +115,7 @@ Respondent::Respondent(const Terms& terms, const Private<data::Dataset>& data,
                terms.barrier == "row" ? barrier::ShardBarrier::Clip::kRows
                                       : barrier::ShardBarrier::Clip::kWhole,
                terms.form.rows, answers_) {
+  plan_answers(terms, options, *place_.ledger, guard_);
   place_.folder.remove_results();  // of a ledger that is going to grow
 }
 

@@ -108,6 +108,7 @@ privacy::Certificate write_certificate_of(const Path& folder, const Privatizatio
                                          .records = count,
                                          .fingerprint = how.fingerprint,
                                          .randomness = how.randomness});
+  ledger.plan(how.events);
   for (const privacy::PlannedEvent& one : how.events) {
     auto paid = ledger.reserve(one.purpose, one.event);
     paid.take();

@@ -5,6 +5,29 @@
 #include "obol/method/place.h"
 
 namespace obol::method {
+namespace {
+
+// Fixes what the run may release before its first release. What refuses a step later on: the budget
+// where it allows less than the recipe wants, else the plan. A ledger that was begun without a plan
+// goes on without.
+run::Ending plan_run(privacy::BudgetGuard& guard, const privacy::Ledger& ledger,
+                     const privacy::Plan& plan) {
+  const privacy::LedgerRecord& record = ledger.record();
+  if (!record.is_planned() && !record.spent().empty()) return run::Ending::kBudget;
+  if (!record.is_planned()) {
+    const std::vector<privacy::PlannedEvent> planned = within_budget(plan);
+    const std::int64_t allowed = privacy::count_of(planned.back().event);
+    if (allowed < plan.releases)
+      log_info("the budget allows {} of {} releases of training: those are planned", allowed,
+               plan.releases);
+    guard.plan(planned);
+  }
+  const privacy::PlannedEvent& training = plan.planned.back();
+  return privacy::certified_count(record, training.purpose) < plan.releases ? run::Ending::kBudget
+                                                                            : run::Ending::kPlan;
+}
+
+}  // namespace
 
 run::Outcome fit(const Experiment& experiment, const Terms& terms,
                  const Private<data::Dataset>& data, const FitOptions& options,
@@ -19,8 +42,8 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
                             .seed = experiment.seed,
                             .neighbours = plan ? std::optional(plan->neighbours) : std::nullopt},
                            data);
-  const std::unique_ptr<RandomBits> bits =
-      make_bits(experiment.seed, place.ledger ? place.ledger->head().entries : 0);
+  const std::int64_t resumed_at = place.ledger ? place.ledger->head().entries : 0;
+  const std::unique_ptr<RandomBits> bits = make_bits(experiment.seed, resumed_at);
   if (!experiment.seed) torch::manual_seed((*bits)());
   run::Steps steps = experiment.steps;
   steps.total = terms.steps;
@@ -29,6 +52,7 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
                   .ledger = nullptr,
                   .guard = nullptr,
                   .door = nullptr,
+                  .resumed_at = resumed_at,
                   .disclosures = disclosures,
                   .bits = *bits,
                   .device = options.device};
@@ -36,6 +60,7 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
   std::optional<privacy::Budget> budget;
   if (plan->budget) budget = privacy::Budget{*plan->budget, plan->delta};
   privacy::BudgetGuard guard(*place.ledger, budget, {.block = terms.reserve});
+  const run::Ending when_refused = plan_run(guard, *place.ledger, *plan);
   setting.ledger = &*place.ledger;
   setting.guard = &guard;
   barrier::Door door(guard, *bits);
@@ -43,7 +68,8 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
   run::Payment payment{.ledger = *place.ledger,
                        .guard = guard,
                        .terms = {.delta = plan->delta, .published = plan->published},
-                       .budget = plan->budget};
+                       .budget = plan->budget,
+                       .when_refused = when_refused};
   return run::train(*make(setting), place.folder, steps, &payment, options.diagnostics);
 }
 

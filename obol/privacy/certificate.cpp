@@ -24,8 +24,8 @@ constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 28;
 
 const std::vector<std::string>& never_covered() {
   static const std::vector<std::string> kItems = {
-      "choices made by looking at the data or at earlier runs (hyper-parameters, stopping), unless "
-      "those runs are accounted for together",
+      "choices made by looking at the data, or at other runs on them (hyper-parameters, for "
+      "example), unless those runs are accounted for together",
       "the number of records, which is treated as public",
       "what is computed from the private data outside the ledger (evaluation against it, "
       "diagnostics marked private)",
@@ -33,6 +33,10 @@ const std::vector<std::string>& never_covered() {
   };
   return kItems;
 }
+
+constexpr const char* kNotPlanned =
+    "choosing what to release by looking at what was released (when to stop, for example): the "
+    "ledger has no plan that was fixed before the first release";
 
 ordered_json event_value(const Event& event) { return ordered_json::parse(json_of(event)); }
 
@@ -63,6 +67,42 @@ ordered_json items_value(const LedgerRecord& ledger) {
                      {"event", entry.event ? event_value(*entry.event) : ordered_json(nullptr)},
                      {"used", entry.used ? ordered_json(*entry.used) : ordered_json(nullptr)}});
   return items;
+}
+
+ordered_json stages_value(const Certificate& certificate) {
+  const std::vector<Stage> stages = stages_of(certificate.ledger);
+  ordered_json list = ordered_json::array();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    ordered_json releases = ordered_json::array();
+    for (const PlannedEvent& release : stages[i].releases)
+      releases.push_back({{"purpose", release.purpose}, {"event", event_value(release.event)}});
+    list.push_back({{"planned", stages[i].is_planned},
+                    {"time", stages[i].time},
+                    {"epsilon", certificate.stages[i].epsilon},
+                    {"delta", certificate.stages[i].delta},
+                    {"releases", releases}});
+  }
+  return list;
+}
+
+// What the number is about, where that is not what was used.
+std::string plan_in_words(const Certificate& certificate) {
+  const LedgerRecord& ledger = certificate.ledger;
+  if (!ledger.is_planned()) return "";
+  std::string text =
+      "\n## What was planned\n\nThis is what is certified, whether it was released in the end or "
+      "not: the plan was fixed before the first release, so that when to stop may depend on what "
+      "was released.\n\n| when | for | what | epsilon | delta |\n| --- | --- | --- | --- | --- |\n";
+  for (std::size_t i = 0; i < ledger.plans.size(); ++i)
+    for (const PlannedEvent& release : ledger.plans[i].releases)
+      text += fmt::format("| {} | {} | {} | {} | {:.6g} |\n", ledger.plans[i].time, release.purpose,
+                          describe(release.event), rounded_up(certificate.stages[i].epsilon),
+                          certificate.stages[i].delta);
+  if (ledger.plans.size() > 1)
+    text +=
+        "\nLater plans were made after looking at what earlier ones had released: over plans, "
+        "epsilons and deltas add up.\n";
+  return text;
 }
 
 // One record, in words.
@@ -163,7 +203,7 @@ CertificateTerms terms_of(const json& certificate, const std::string& where) {
     for (const json& item : object.member("not_covered")) {
       const auto text = item.get<std::string>();
       const auto& never = never_covered();
-      if (std::find(never.begin(), never.end(), text) == never.end())
+      if (text != kNotPlanned && std::find(never.begin(), never.end(), text) == never.end())
         terms.not_covered.push_back(text);
     }
     return terms;
@@ -219,21 +259,21 @@ std::string in_words(const PublishedEpsilon& published, double guarantee) {
 Certificate certify(const LedgerRecord& ledger, const CertificateTerms& terms) {
   Accounting how = terms.accounting;
   how.conversion = Conversion::kTight;
-  Certificate result{.guarantee = account(ledger.spent(), terms.delta, how),
+  StagedGuarantee staged = account_stages(stages_of(ledger), terms.delta, how);
+  Certificate result{.guarantee = staged.total,
+                     .stages = std::move(staged.stages),
                      .published = std::nullopt,
                      .ledger = ledger,
                      .version = std::string(version()),
                      .commit = std::string(commit()),
                      .not_covered = never_covered()};
   result.guarantee.neighbours = ledger.header.neighbours;
+  if (!ledger.is_planned()) result.not_covered.emplace_back(kNotPlanned);
   result.not_covered.insert(result.not_covered.end(), terms.not_covered.begin(),
                             terms.not_covered.end());
   if (!terms.published) return result;
-  std::int64_t releases = 0;
-  for (const LedgerEntry& entry : ledger.entries)
-    if (entry.purpose == terms.published->purpose && entry.event)
-      releases += entry.used.value_or(count_of(*entry.event));
-  result.published = account_as_published(*terms.published, releases, terms.delta);
+  result.published = account_as_published(
+      *terms.published, certified_count(ledger, terms.published->purpose), terms.delta);
   return result;
 }
 
@@ -253,7 +293,8 @@ std::string to_json(const Certificate& certificate) {
       {"group_size", guarantee.group_size},
       {"accountant", name_of(guarantee.accountant)},
       {"conversion", by_rdp ? ordered_json("tight") : ordered_json(nullptr)},
-      {"order", guarantee.order ? ordered_json(*guarantee.order) : ordered_json(nullptr)}};
+      {"order", guarantee.order ? ordered_json(*guarantee.order) : ordered_json(nullptr)},
+      {"stages", stages_value(certificate)}};
   value["as_published"] =
       certificate.published ? published_value(*certificate.published) : ordered_json(nullptr);
   value["randomness"] = ledger.header.randomness;
@@ -301,6 +342,7 @@ std::string to_markdown(const Certificate& certificate) {
   row("ledger", fmt::format("`{}`, {} entries, head `{}`", kLedgerName, ledger.head().entries,
                             ledger.head().hash));
   row("software", fmt::format("obol {} ({})", certificate.version, certificate.commit));
+  text += plan_in_words(certificate);
   text += "\n## What was released\n\n| when | for | what | used |\n| --- | --- | --- | --- |\n";
   for (const LedgerEntry& entry : ledger.entries)
     text += fmt::format(

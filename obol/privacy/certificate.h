@@ -16,6 +16,7 @@
 #include "obol/base/file.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/ledger.h"
+#include "obol/privacy/stages.h"
 
 namespace obol::privacy {
 
@@ -50,6 +51,7 @@ struct PublishedEpsilon {
 
 struct Certificate {
   Guarantee guarantee;
+  std::vector<StageCost> stages;  // of stages_of(ledger)
   std::optional<PublishedEpsilon> published;
   LedgerRecord ledger;
   std::string version;  // of the program that accounted

@@ -66,31 +66,31 @@ run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& dat
   const std::optional<std::int64_t> seed = experiment.seed;
   // One answer of every shard is paid at a time: there are few, and what is paid ahead is lost
   // where a run is killed.
-  return method::fit(
-      experiment, {.plan = plan, .steps = method_options.steps, .reserve = 1}, data, options,
-      [&](const Setting& setting) -> std::unique_ptr<run::Method> {
-        const Path own = setting.folder.make_private();
-        const std::int64_t entries = setting.ledger == nullptr ? 0 : setting.ledger->head().entries;
-        Surroundings surroundings{
-            .guard = setting.guard,
-            .paid = setting.ledger == nullptr ? 0 : paid_in(*setting.ledger),
-            .disclosures = &setting.disclosures,
-            .bits = setting.bits,
-            .bits_of =
-                [seed, entries](std::int64_t shard) {
-                  constexpr std::int64_t kApart = 1'000'003;
-                  return make_bits(seed ? std::optional(*seed + kApart * (shard + 1)) : seed,
-                                   entries);
-                },
-            .turns = own / "turns.json",
-            .critics = own / "critics",
-            .warm = std::nullopt,
-            .device = setting.device};
-        if (experiment.method.warm_cache)
-          surroundings.warm = Path(*experiment.method.warm_cache) /
-                              warm_name(method_options, data, setting.disclosures);
-        return std::make_unique<GsWgan>(method_options, data, surroundings);
-      });
+  return method::fit(experiment, {.plan = plan, .steps = method_options.steps, .reserve = 1}, data,
+                     options, [&](const Setting& setting) -> std::unique_ptr<run::Method> {
+                       const Path own = setting.folder.make_private();
+                       const std::int64_t entries = setting.resumed_at;
+                       Surroundings surroundings{
+                           .guard = setting.guard,
+                           .paid = setting.ledger == nullptr ? 0 : paid_in(*setting.ledger),
+                           .disclosures = &setting.disclosures,
+                           .bits = setting.bits,
+                           .bits_of =
+                               [seed, entries](std::int64_t shard) {
+                                 constexpr std::int64_t kApart = 1'000'003;
+                                 return make_bits(
+                                     seed ? std::optional(*seed + kApart * (shard + 1)) : seed,
+                                     entries);
+                               },
+                           .turns = own / "turns.json",
+                           .critics = own / "critics",
+                           .warm = std::nullopt,
+                           .device = setting.device};
+                       if (experiment.method.warm_cache)
+                         surroundings.warm = Path(*experiment.method.warm_cache) /
+                                             warm_name(method_options, data, setting.disclosures);
+                       return std::make_unique<GsWgan>(method_options, data, surroundings);
+                     });
 }
 
 }  // namespace obol::method::gs_wgan

@@ -12,6 +12,7 @@ namespace {
 
 // What was paid when the records were privatised is to be said again, once.
 void note_price(privacy::Ledger& ledger, const local::Privatization& how) {
+  if (!ledger.record().is_planned() && ledger.spent().empty()) ledger.plan(how.events);
   const std::size_t noted = ledger.record().entries.size();
   for (std::size_t k = noted; k < how.events.size(); ++k) {
     privacy::Reservation paid = ledger.reserve(how.events[k].purpose, how.events[k].event);
