@@ -17,11 +17,14 @@
 #include "obol/base/file.h"
 #include "obol/base/plot.h"
 #include "obol/base/text.h"
+#include "obol/data/fingerprint.h"
+#include "obol/data/reader.h"
 #include "obol/method/method_name.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/certificate.h"
 #include "obol/privacy/event_json.h"
 #include "obol/privacy/plan.h"
+#include "obol/privacy/registry.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::cli {
@@ -69,6 +72,7 @@ using privacy::with_count;
 
 struct AccountArguments {
   std::vector<std::string> what;
+  std::string data;
   std::optional<double> sampling_rate;
   std::optional<double> noise_multiplier;
   std::optional<double> delta;
@@ -410,7 +414,73 @@ ordered_json to_json(const Bill& bill, const Totals& totals, const std::vector<R
   return value;
 }
 
+// Where nothing is released, nobody needs to be told.
+class Unheard final : public DisclosureLog {
+ public:
+  void record(std::string_view /*reason*/) override {}
+};
+
+struct UseCost {
+  privacy::Use use;
+  double epsilon;
+};
+
+void print_uses(const std::vector<UseCost>& costs, const std::vector<privacy::UseTotal>& totals) {
+  std::size_t width = 3;
+  for (const UseCost& cost : costs) width = std::max(width, cost.use.folder.string().size());
+  for (const UseCost& cost : costs)
+    std::cout << fmt::format("  {:<{}}  {}  epsilon {} at delta {:g} ({}){}\n",
+                             cost.use.folder.string(), width, cost.use.time,
+                             rounded_up(cost.epsilon), cost.use.delta, name_of(cost.use.neighbours),
+                             fs::exists(cost.use.folder) ? "" : ", removed");
+  for (const privacy::UseTotal& total : totals)
+    std::cout << fmt::format("\ntotal            epsilon {} at delta {:g} ({}), {} {}\n",
+                             rounded_up(total.epsilon), total.delta, name_of(total.neighbours),
+                             total.runs, total.runs == 1 ? "use" : "uses");
+  if (costs.empty()) std::cout << "these data were not used on this machine before\n";
+}
+
+ordered_json json_of_uses(const std::vector<UseCost>& costs,
+                          const std::vector<privacy::UseTotal>& totals) {
+  ordered_json value = {{"uses", ordered_json::array()}, {"totals", ordered_json::array()}};
+  for (const UseCost& cost : costs)
+    value["uses"].push_back({{"folder", cost.use.folder.string()},
+                             {"time", cost.use.time},
+                             {"epsilon", cost.epsilon},
+                             {"delta", cost.use.delta},
+                             {"neighbours", name_of(cost.use.neighbours)},
+                             {"exists", fs::exists(cost.use.folder)}});
+  for (const privacy::UseTotal& total : totals)
+    value["totals"].push_back({{"neighbours", name_of(total.neighbours)},
+                               {"uses", total.runs},
+                               {"epsilon", total.epsilon},
+                               {"delta", total.delta}});
+  return value;
+}
+
+// What a data set has cost on this machine.
+ExitCode account_data(const AccountArguments& arguments) {
+  if (!arguments.what.empty() || arguments.steps || arguments.noise_multiplier)
+    throw InvalidArgument("--data must be given alone, but is with something else to account for");
+  const std::optional<privacy::Registry> registry = privacy::Registry::open();
+  if (!registry) throw DataError("what data have cost must be kept on this machine, but is not");
+  const Private<data::Dataset> records(data::read(arguments.data));
+  Unheard log;
+  std::vector<UseCost> costs;
+  const std::vector<privacy::Use> uses =
+      registry->uses(data::pixel_fingerprint(records, registry->key(), log));
+  for (const privacy::Use& use : uses)
+    costs.push_back({use, privacy::sum_of(privacy::costs_of(use.stages, Delta{use.delta}))});
+  const std::vector<privacy::UseTotal> totals = privacy::totals(uses);
+  if (arguments.as_json)
+    std::cout << json_of_uses(costs, totals).dump() << '\n';
+  else
+    print_uses(costs, totals);
+  return ExitCode::kOk;
+}
+
 ExitCode run_account(const AccountArguments& arguments) {
+  if (!arguments.data.empty()) return account_data(arguments);
   const auto start = std::chrono::steady_clock::now();
   Accounting how{
       .kind = arguments.accountant.empty() ? AccountantKind::kTightest
@@ -457,6 +527,8 @@ void add_account(CLI::App& root, Action& action) {
   auto arguments = std::make_shared<AccountArguments>();
   command->add_option("what", arguments->what,
                       "a recipe, or runs on the same data, or folders of them");
+  command->add_option("--data", arguments->data,
+                      "what these private data have cost on this machine, in all runs");
   add_number(*command, "--sampling-rate", arguments->sampling_rate,
              "probability of a record to take part in a step");
   add_number(*command, "--noise-multiplier", arguments->noise_multiplier,

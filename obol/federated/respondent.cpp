@@ -109,13 +109,21 @@ Respondent::Respondent(const Terms& terms, const Private<data::Dataset>& data,
       bank_({.folder = place_.folder.make_private() / "critics",
              .numbers = critic_.state_size(),
              .device = options.device}),
-      guard_(*place_.ledger, options.budget, {.block = 1}),
+      guard_(*place_.ledger, options.budget,
+             {.block = 1,
+              .accounting = {},
+              .before_plan =
+                  [this](const std::vector<privacy::Stage>& stages) {
+                    place_.registration->charge(place_.ledger->record(), stages,
+                                                options_.budget.delta);
+                  }}),
       answers_(paid_in(*place_.ledger)),
       barrier_({.clip_norm = terms.method.clip_norm, .noise_multiplier = terms.noise_multiplier},
                terms.barrier == "row" ? barrier::ShardBarrier::Clip::kRows
                                       : barrier::ShardBarrier::Clip::kWhole,
                terms.form.rows, answers_) {
   plan_answers(terms, options, *place_.ledger, guard_);
+  place_.registration->update(place_.ledger->record(), options.budget.delta);
   place_.folder.remove_results();  // of a ledger that is going to grow
 }
 
@@ -157,6 +165,7 @@ void Respondent::save() {
   for (const std::string& reason : run::read_disclosures(place_.folder))
     terms.not_covered.push_back("what was opened: " + reason);
   privacy::write_certificate(options_.folder, terms);
+  place_.registration->update(place_.ledger->record(), options_.budget.delta);
 }
 
 std::int64_t Respondent::affordable() { return guard_.affordable(terms_.per_answer()); }

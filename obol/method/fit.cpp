@@ -59,7 +59,12 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
   if (!plan) return run::train(*make(setting), place.folder, steps, nullptr, options.diagnostics);
   std::optional<privacy::Budget> budget;
   if (plan->budget) budget = privacy::Budget{*plan->budget, plan->delta};
-  privacy::BudgetGuard guard(*place.ledger, budget, {.block = terms.reserve});
+  const auto before_plan = [&](const std::vector<privacy::Stage>& stages) {
+    place.registration->charge(place.ledger->record(), stages, plan->delta);
+  };
+  privacy::BudgetGuard guard(
+      *place.ledger, budget,
+      {.block = terms.reserve, .accounting = {}, .before_plan = before_plan});
   const run::Ending when_refused = plan_run(guard, *place.ledger, *plan);
   setting.ledger = &*place.ledger;
   setting.guard = &guard;
@@ -70,7 +75,12 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
                        .terms = {.delta = plan->delta, .published = plan->published},
                        .budget = plan->budget,
                        .when_refused = when_refused};
-  return run::train(*make(setting), place.folder, steps, &payment, options.diagnostics);
+  // Whoever goes on with a copy of this folder is told so from here on.
+  place.registration->update(place.ledger->record(), plan->delta);
+  const run::Outcome outcome =
+      run::train(*make(setting), place.folder, steps, &payment, options.diagnostics);
+  place.registration->update(place.ledger->record(), plan->delta);
+  return outcome;
 }
 
 }  // namespace obol::method

@@ -216,9 +216,7 @@ CertificateTerms terms_of(const json& certificate, const std::string& where) {
 
 }  // namespace
 
-bool Certificate::is_private() const {
-  return !ledger.header.randomness.starts_with("not private");
-}
+bool Certificate::is_private() const { return privacy::is_private(ledger.header); }
 
 PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t releases,
                                       Delta delta) {

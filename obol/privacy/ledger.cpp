@@ -91,6 +91,10 @@ std::vector<Event> LedgerRecord::spent() const {
   return total;
 }
 
+bool is_private(const LedgerHeader& header) {
+  return !header.randomness.starts_with("not private");
+}
+
 std::int64_t PlannedUse::left() const {
   return std::max<std::int64_t>(0, count_of(planned.event) - used);
 }

@@ -10,6 +10,9 @@ import unittest
 
 OBOL = os.environ["OBOL"]
 SOURCE = pathlib.Path(os.environ["SOURCE"])
+# What data cost is kept apart from the user's own.
+_LEDGERS = tempfile.TemporaryDirectory()
+os.environ["OBOL_LEDGERS"] = _LEDGERS.name
 
 
 def obol(*arguments, **options):
