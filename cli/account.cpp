@@ -17,11 +17,14 @@
 #include "obol/base/file.h"
 #include "obol/base/plot.h"
 #include "obol/base/text.h"
+#include "obol/data/fingerprint.h"
+#include "obol/data/reader.h"
 #include "obol/method/method_name.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/certificate.h"
 #include "obol/privacy/event_json.h"
 #include "obol/privacy/plan.h"
+#include "obol/privacy/registry.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::cli {
@@ -31,6 +34,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using privacy::account;
 using privacy::account_as_published;
+using privacy::account_stages;
 using privacy::accountant_from;
 using privacy::AccountantKind;
 using privacy::Accounting;
@@ -62,10 +66,13 @@ using privacy::read_terms;
 using privacy::released_in;
 using privacy::SampledGaussian;
 using privacy::ShardGaussian;
+using privacy::Stage;
+using privacy::stages_of;
 using privacy::with_count;
 
 struct AccountArguments {
   std::vector<std::string> what;
+  std::string data;
   std::optional<double> sampling_rate;
   std::optional<double> noise_multiplier;
   std::optional<double> delta;
@@ -86,6 +93,7 @@ struct Bill {
   std::string title;
   std::vector<PlannedEvent> items;
   std::vector<std::string> runs = {};  // where it is of several; items have their names
+  std::vector<Stage> stages = {};      // of runs, in the order in which they were planned
   std::optional<Delta> delta;
   std::optional<double> budget;
   std::optional<PublishedCount> published;
@@ -197,8 +205,14 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
     follow_no_links_below(name);
     const LedgerRecord ledger = read_ledger(Path(name) / kLedgerName);
     bill.neighbours = common_neighbours(bill.neighbours, ledger.header.neighbours);
-    for (const Event& event : ledger.spent())
-      bill.items.push_back({names.size() == 1 ? "spent" : name, event});
+    for (Stage& stage : stages_of(ledger)) {
+      for (const PlannedEvent& release : stage.releases)
+        bill.items.push_back({names.size() == 1 ? release.purpose : name, release.event});
+      if (!stage.is_planned)
+        bill.remarks.push_back(fmt::format(
+            "{}: without a plan; when it stopped must not depend on what it released", name));
+      bill.stages.push_back(std::move(stage));
+    }
     if (ledger.torn)
       bill.remarks.push_back(fmt::format(
           "{}: the ledger's last {} bytes are torn; counted for them: {}", name, ledger.torn->bytes,
@@ -214,6 +228,9 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
       bill.released = released_in(ledger);
     }
   }
+  std::stable_sort(
+      bill.stages.begin(), bill.stages.end(),
+      [](const Stage& first, const Stage& second) { return first.time < second.time; });
   return bill;
 }
 
@@ -233,24 +250,31 @@ Bill bill_of(const AccountArguments& arguments, const Accounting& how) {
   return bill_of_recipe(arguments.what.front(), arguments, how);
 }
 
-// Of all, or of those of one run.
-std::vector<Event> events_of(const Bill& bill, const std::string& run = {}) {
-  std::vector<Event> events;
-  for (const PlannedEvent& item : bill.items)
-    if (run.empty() || item.purpose == run) events.push_back(item.event);
-  return events;
-}
+std::vector<Event> events_of(const Bill& bill) { return privacy::events_of(bill.items); }
 
 struct RunCost {
   std::string run;
   double epsilon;
 };
 
+struct Totals {
+  Guarantee guarantee;  // whoever chose what
+  double if_fixed;      // epsilon where everything was chosen before the first release
+};
+
+Totals totals_of(const Bill& bill, Delta delta, const Accounting& how) {
+  const Guarantee together = account(events_of(bill), delta, how);
+  if (bill.stages.size() <= 1) return {.guarantee = together, .if_fixed = together.epsilon};
+  return {.guarantee = account_stages(bill.stages, delta, how).total, .if_fixed = together.epsilon};
+}
+
 // What each would cost, were the others never released.
 std::vector<RunCost> costs_alone(const Bill& bill, Delta delta, const Accounting& how) {
   std::vector<RunCost> costs;
   for (const std::string& run : bill.runs)
-    costs.push_back({run, account(events_of(bill, run), delta, how).epsilon});
+    costs.push_back(
+        {run, account_stages(stages_of(read_ledger(Path(run) / kLedgerName)), delta, how)
+                  .total.epsilon});
   return costs;
 }
 
@@ -322,17 +346,20 @@ void print_releases(const Bill& bill, const std::vector<RunCost>& alone) {
       std::cout << fmt::format("  {:<16} {}\n", item.purpose, describe(item.event));
 }
 
-void print(const Bill& bill, const Guarantee& guarantee, const std::vector<RunCost>& alone,
+void print(const Bill& bill, const Totals& totals, const std::vector<RunCost>& alone,
            const std::optional<PublishedEpsilon>& published, const ordered_json& curve) {
+  const Guarantee& guarantee = totals.guarantee;
   if (!bill.title.empty()) std::cout << bill.title << "\n\n";
   print_releases(bill, alone);
   for (const std::string& remark : bill.remarks) std::cout << fmt::format("  {}\n", remark);
   if (!bill.title.empty()) std::cout << '\n';
   if (!alone.empty()) {
     const std::string total = fmt::format(
-        "Released together, and whichever is chosen by what they released, these {} runs have "
-        "epsilon {} at delta {:g}. They are taken to be on the same data.",
-        alone.size(), rounded_up(guarantee.epsilon), guarantee.delta);
+        "Together these {} runs have epsilon {} at delta {:g}, also where each was chosen by "
+        "looking at what earlier ones had released. If all of them were fixed before the first "
+        "release, as those of one sweep are, it is epsilon {}. They are taken to be on the same "
+        "data.",
+        alone.size(), rounded_up(guarantee.epsilon), guarantee.delta, rounded_up(totals.if_fixed));
     std::cout << wrapped(total, 100) << "\n\n";
   }
   std::cout << fmt::format("guarantee        epsilon {} at delta {:g}\n",
@@ -356,12 +383,13 @@ void print(const Bill& bill, const Guarantee& guarantee, const std::vector<RunCo
                              wrapped(privacy::in_words(*published, guarantee.epsilon), 100));
 }
 
-ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
-                     const std::vector<RunCost>& alone,
+ordered_json to_json(const Bill& bill, const Totals& totals, const std::vector<RunCost>& alone,
                      const std::optional<PublishedEpsilon>& published, const ordered_json& curve,
                      double seconds) {
+  const Guarantee& guarantee = totals.guarantee;
   ordered_json value;
   value["epsilon"] = guarantee.epsilon;
+  value["epsilon_if_fixed"] = totals.if_fixed;
   value["epsilon_lower"] = guarantee.accountant == AccountantKind::kPld
                                ? ordered_json(guarantee.epsilon_lower)
                                : ordered_json(nullptr);
@@ -389,7 +417,73 @@ ordered_json to_json(const Bill& bill, const Guarantee& guarantee,
   return value;
 }
 
+// Where nothing is released, nobody needs to be told.
+class Unheard final : public DisclosureLog {
+ public:
+  void record(std::string_view /*reason*/) override {}
+};
+
+struct UseCost {
+  privacy::Use use;
+  double epsilon;
+};
+
+void print_uses(const std::vector<UseCost>& costs, const std::vector<privacy::UseTotal>& totals) {
+  std::size_t width = 3;
+  for (const UseCost& cost : costs) width = std::max(width, cost.use.folder.string().size());
+  for (const UseCost& cost : costs)
+    std::cout << fmt::format("  {:<{}}  {}  epsilon {} at delta {:g} ({}){}\n",
+                             cost.use.folder.string(), width, cost.use.time,
+                             rounded_up(cost.epsilon), cost.use.delta, name_of(cost.use.neighbours),
+                             fs::exists(cost.use.folder) ? "" : ", removed");
+  for (const privacy::UseTotal& total : totals)
+    std::cout << fmt::format("\ntotal            epsilon {} at delta {:g} ({}), {} {}\n",
+                             rounded_up(total.epsilon), total.delta, name_of(total.neighbours),
+                             total.runs, total.runs == 1 ? "use" : "uses");
+  if (costs.empty()) std::cout << "these data were not used on this machine before\n";
+}
+
+ordered_json json_of_uses(const std::vector<UseCost>& costs,
+                          const std::vector<privacy::UseTotal>& totals) {
+  ordered_json value = {{"uses", ordered_json::array()}, {"totals", ordered_json::array()}};
+  for (const UseCost& cost : costs)
+    value["uses"].push_back({{"folder", cost.use.folder.string()},
+                             {"time", cost.use.time},
+                             {"epsilon", cost.epsilon},
+                             {"delta", cost.use.delta},
+                             {"neighbours", name_of(cost.use.neighbours)},
+                             {"exists", fs::exists(cost.use.folder)}});
+  for (const privacy::UseTotal& total : totals)
+    value["totals"].push_back({{"neighbours", name_of(total.neighbours)},
+                               {"uses", total.runs},
+                               {"epsilon", total.epsilon},
+                               {"delta", total.delta}});
+  return value;
+}
+
+// What a data set has cost on this machine.
+ExitCode account_data(const AccountArguments& arguments) {
+  if (!arguments.what.empty() || arguments.steps || arguments.noise_multiplier)
+    throw InvalidArgument("--data must be given alone, but is with something else to account for");
+  const std::optional<privacy::Registry> registry = privacy::Registry::open();
+  if (!registry) throw DataError("what data have cost must be kept on this machine, but is not");
+  const Private<data::Dataset> records(data::read(arguments.data));
+  Unheard log;
+  std::vector<UseCost> costs;
+  const std::vector<privacy::Use> uses =
+      registry->uses(data::pixel_fingerprint(records, registry->key(), log));
+  for (const privacy::Use& use : uses)
+    costs.push_back({use, privacy::sum_of(privacy::costs_of(use.stages, Delta{use.delta}))});
+  const std::vector<privacy::UseTotal> totals = privacy::totals(uses);
+  if (arguments.as_json)
+    std::cout << json_of_uses(costs, totals).dump() << '\n';
+  else
+    print_uses(costs, totals);
+  return ExitCode::kOk;
+}
+
 ExitCode run_account(const AccountArguments& arguments) {
+  if (!arguments.data.empty()) return account_data(arguments);
   const auto start = std::chrono::steady_clock::now();
   Accounting how{
       .kind = arguments.accountant.empty() ? AccountantKind::kTightest
@@ -410,7 +504,8 @@ ExitCode run_account(const AccountArguments& arguments) {
   if (!arguments.group_size) how.group_size = bill.group_size;
   const Delta delta =
       arguments.delta || !bill.delta ? Delta{needed(arguments.delta, "--delta")} : *bill.delta;
-  Guarantee guarantee = account(events_of(bill), delta, how);
+  Totals totals = totals_of(bill, delta, how);
+  Guarantee& guarantee = totals.guarantee;
   guarantee.neighbours = common_neighbours(bill.neighbours, guarantee.neighbours);
   if (guarantee.neighbours == Neighbours::kAsStated) guarantee.neighbours = Neighbours::kAddRemove;
   std::optional<PublishedEpsilon> published;
@@ -420,9 +515,9 @@ ExitCode run_account(const AccountArguments& arguments) {
   const ordered_json curve = curve_at(arguments.orders, events_of(bill));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (arguments.as_json)
-    std::cout << to_json(bill, guarantee, alone, published, curve, seconds.count()).dump() << '\n';
+    std::cout << to_json(bill, totals, alone, published, curve, seconds.count()).dump() << '\n';
   else
-    print(bill, guarantee, alone, published, curve);
+    print(bill, totals, alone, published, curve);
   if (!arguments.plot.empty()) draw(arguments.plot, bill, published, delta, how);
   return ExitCode::kOk;
 }
@@ -431,10 +526,12 @@ ExitCode run_account(const AccountArguments& arguments) {
 
 void add_account(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
-      "account", "the price of a recipe before paying, of runs so far, or of numbers");
+      "account", "the price of a recipe before paying, of runs as planned, or of numbers");
   auto arguments = std::make_shared<AccountArguments>();
   command->add_option("what", arguments->what,
                       "a recipe, or runs on the same data, or folders of them");
+  command->add_option("--data", arguments->data,
+                      "what these private data have cost on this machine, in all runs");
   add_number(*command, "--sampling-rate", arguments->sampling_rate,
              "probability of a record to take part in a step");
   add_number(*command, "--noise-multiplier", arguments->noise_multiplier,

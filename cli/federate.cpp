@@ -113,6 +113,8 @@ void add_join(CLI::App& root, Action& action) {
   add_number(*command, "--delta", arguments->delta, "likewise")->required();
   add_number(*command, "--least-noise", arguments->least_noise,
              "refuse answers with a smaller noise multiplier");
+  add_whole(*command, "--answers", request.answers,
+            "planned at most, and certified; else this client's share of the steps");
   add_number(*command, "--patience", arguments->patience,
              "seconds to wait for a server that is not there; 60");
   add_device_options(*command, request.device, arguments->threads);

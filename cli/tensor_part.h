@@ -151,13 +151,14 @@ struct JoinRequest {
   double epsilon = 0;
   double delta = 0;
   double least_noise = 0;
+  std::optional<std::int64_t> answers;
   double patience = 60;
   std::string device = "cpu";
   std::int64_t threads = 0;
 };
 
 struct JoinAnswer {
-  std::string ending;  // "the budget is spent by", to be followed by the number of answers
+  std::string ending;  // "what was planned is used up by", to be followed by the number of answers
   bool is_interrupted = false;
   std::int64_t answers = 0;
   double epsilon = 0;

@@ -14,6 +14,7 @@
 #include "cli/tensor/device.h"
 #include "cli/tensor/subject.h"
 #include "cli/tensor/suite.h"
+#include "obol/barrier/barrier.h"
 #include "obol/barrier/door.h"
 #include "obol/base/console.h"
 #include "obol/base/interrupt.h"
@@ -26,6 +27,7 @@
 #include "obol/evaluate/memorisation.h"
 #include "obol/evaluate/noisy.h"
 #include "obol/evaluate/wasserstein.h"
+#include "obol/method/place.h"
 #include "obol/privacy/certificate.h"
 #include "obol/privacy/guard.h"
 #include "obol/privacy/plan.h"
@@ -340,11 +342,23 @@ ordered_json noisy_validation(const Work& work, const LabelledImages& synthetic,
   const auto classifier = evaluate::train_classifier(synthetic, options, std::ref(epochs));
   std::optional<privacy::Budget> budget;
   if (plan.budget) budget = privacy::Budget{*plan.budget, plan.delta};
-  privacy::BudgetGuard guard(ledger, budget);
+  run::Disclosures disclosures(folder);
+  const method::Registration registration(folder.path(), ledger.record(), training, disclosures);
+  const auto before_plan = [&](const std::vector<privacy::Stage>& stages) {
+    registration.charge(ledger.record(), stages, plan.delta);
+  };
+  privacy::BudgetGuard guard(ledger, budget,
+                             {.block = 1, .accounting = {}, .before_plan = before_plan});
+  const privacy::PlannedEvent release{barrier::kValidation,
+                                      privacy::Gaussian{.noise_multiplier = noise, .count = 1}};
+  // Chosen now, after looking at the generator, unless the recipe had planned it.
+  if (ledger.record().is_planned() && ledger.record().left(release.purpose, release.event) == 0)
+    guard.plan({release});
   SecureBits bits;
   barrier::Door door(guard, bits);
   const double accuracy = evaluate::noisy_accuracy(*classifier, training, door, noise);
   privacy::write_certificate(folder.path(), terms);
+  registration.update(ledger.record(), plan.delta);
   return {{"classifier", name},
           {"accuracy", accuracy},
           {"standard_error", noise / static_cast<double>(training.facts().declared_size)}};

@@ -36,6 +36,7 @@ JoinAnswer run_join(const JoinRequest& request) {
                                       .patience = request.patience},
                        .respondent = {.folder = request.out,
                                       .budget = {Epsilon{request.epsilon}, Delta{request.delta}},
+                                      .answers = request.answers,
                                       .least_noise = request.least_noise,
                                       .device = device}},
                       data);
@@ -43,7 +44,7 @@ JoinAnswer run_join(const JoinRequest& request) {
                     .is_interrupted = joined.ending == Ending::kInterrupted,
                     .answers = joined.answers,
                     .epsilon = joined.epsilon};
-  if (joined.ending == Ending::kBudget) answer.ending = "the budget is spent by";
+  if (joined.ending == Ending::kBudget) answer.ending = "what was planned is used up by";
   if (answer.is_interrupted) answer.ending = "interrupted (the same command goes on) after";
   return answer;
 }

@@ -114,4 +114,26 @@ bool share_records(const Private<Dataset>& data, const Dataset& others, Disclosu
       .value;
 }
 
+PixelFingerprint::PixelFingerprint(std::span<const std::byte> key, const ImageShape& shape)
+    : hash_(key) {
+  hash_.update(fmt::format("obol pixels 1 {} ", to_string(shape)));
+}
+
+void PixelFingerprint::add(const Dataset& next) {
+  std::visit([&](const auto& pixels) { hash_.update(std::as_bytes(std::span(pixels))); },
+             next.pixels);
+}
+
+std::string PixelFingerprint::finish() { return "hmac-sha256:" + hash_.hex(); }
+
+std::string pixel_fingerprint(const Private<Dataset>& data, std::span<const std::byte> key,
+                              DisclosureLog& log) {
+  const Private<std::string> result = data.map([&](const Dataset& records) {
+    PixelFingerprint fingerprint(key, records.shape);
+    fingerprint.add(records);
+    return fingerprint.finish();
+  });
+  return result.declassify("keyed fingerprint of the data", log).value;
+}
+
 }  // namespace obol::data

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "obol/base/file.h"
+#include "obol/base/sha256.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
 
@@ -30,5 +31,20 @@ std::string key_in(const Path& file);
 
 // Whether any record of the one is among the other's, by all its pixels and whatever its label.
 bool share_records(const Private<Dataset>& data, const Dataset& others, DisclosureLog& log);
+
+// Which pictures they are, whatever they are called and however they are labelled: for finding
+// other uses of the same data. In parts, for data that are read in parts.
+class PixelFingerprint {
+ public:
+  PixelFingerprint(std::span<const std::byte> key, const ImageShape& shape);
+  void add(const Dataset& next);
+  [[nodiscard]] std::string finish();
+
+ private:
+  HmacSha256 hash_;
+};
+
+std::string pixel_fingerprint(const Private<Dataset>& data, std::span<const std::byte> key,
+                              DisclosureLog& log);
 
 }  // namespace obol::data

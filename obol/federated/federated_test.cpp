@@ -316,6 +316,7 @@ TEST_F(Federation, WaitsForAClientThatWasGoneAndCountsNothingTooLittle) {
     Respondent respondent(terms_, data,
                           {.folder = folder_.path() / "client-1",
                            .budget = {Epsilon{1e4}, Delta{1e-5}},
+                           .answers = 7,  // one more than its share
                            .seed = kSeed + 1'000'003});
     ASSERT_TRUE(respondent.warm_start());
     auto client = raw(1, running.server);

@@ -12,6 +12,7 @@
 #include "obol/base/interrupt.h"
 #include "obol/method/gs_wgan/method.h"
 #include "obol/privacy/certificate.h"
+#include "obol/privacy/turns.h"
 #include "obol/run/folder.h"
 
 namespace obol::federated {
@@ -62,6 +63,21 @@ method::Place take_place(const Terms& terms, const Private<data::Dataset>& data,
                             fitted(data, terms.form));
 }
 
+// What is within the budget of the answers that may be wanted. BudgetExceeded where not one is.
+void plan_answers(const Terms& terms, const RespondentOptions& options, privacy::Ledger& ledger,
+                  privacy::BudgetGuard& guard) {
+  if (ledger.record().is_planned() || !ledger.spent().empty()) return;
+  const std::int64_t wanted =
+      options.answers.value_or(privacy::most_uses(terms.schedule, terms.clients, terms.steps));
+  if (wanted < 1) throw InvalidArgument(violation("the number of answers", "at least 1", wanted));
+  const privacy::Event one = terms.per_answer();
+  const std::int64_t planned = std::min(wanted, guard.affordable(one));
+  if (planned == 0)
+    throw BudgetExceeded(fmt::format("epsilon must be enough for one answer, but {} is not",
+                                     options.budget.epsilon.value()));
+  guard.plan({{barrier::kTraining, privacy::with_count(one, planned)}});
+}
+
 method::gs_wgan::Question tensors_of(const Question& question, const Form& form,
                                      const torch::Device& device) {
   const data::ImageShape& shape = form.shape;
@@ -87,12 +103,21 @@ Respondent::Respondent(const Terms& terms, const Private<data::Dataset>& data,
       bank_({.folder = place_.folder.make_private() / "critics",
              .numbers = critic_.state_size(),
              .device = options.device}),
-      guard_(*place_.ledger, options.budget, {.block = 1}),
+      guard_(*place_.ledger, options.budget,
+             {.block = 1,
+              .accounting = {},
+              .before_plan =
+                  [this](const std::vector<privacy::Stage>& stages) {
+                    place_.registration->charge(place_.ledger->record(), stages,
+                                                options_.budget.delta);
+                  }}),
       answers_(place_.ledger->record().paid(barrier::kTraining, terms.per_answer())),
       barrier_({.clip_norm = terms.method.clip_norm, .noise_multiplier = terms.noise_multiplier},
                terms.barrier == "row" ? barrier::ShardBarrier::Clip::kRows
                                       : barrier::ShardBarrier::Clip::kWhole,
                terms.form.rows, answers_) {
+  plan_answers(terms, options, *place_.ledger, guard_);
+  place_.registration->update(place_.ledger->record(), options.budget.delta);
   place_.folder.remove_results();  // of a ledger that is going to grow
 }
 
@@ -131,6 +156,7 @@ wire::Answer Respondent::answer(const wire::Question& message) {
 void Respondent::save() {
   bank_.flush();
   privacy::write_certificate(options_.folder, {.delta = options_.budget.delta});
+  place_.registration->update(place_.ledger->record(), options_.budget.delta);
 }
 
 std::int64_t Respondent::affordable() { return guard_.affordable(terms_.per_answer()); }

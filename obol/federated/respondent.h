@@ -7,7 +7,8 @@
 //   respondent.save();                                   // critic and certificate
 //
 // Guarantee: every answer is one event Gaussian(m) in the ledger of its folder, on disk before the
-// answer exists, whether the server uses it or not; m as of barrier::ShardBarrier. The server knows
+// answer exists, whether the server uses it or not; m as of barrier::ShardBarrier. How many there
+// will be at most is planned before the first, and all of them are certified. The server knows
 // whom it asks, so nothing is gained by sampling. It covers replacing all the data that are here.
 // The folder is gone on with where it is there already, if it is of the same terms and data.
 #pragma once
@@ -34,6 +35,8 @@ namespace obol::federated {
 struct RespondentOptions {
   Path folder;
   privacy::Budget budget;
+  // Planned at most, besides what the budget allows; else this client's share of the steps.
+  std::optional<std::int64_t> answers = std::nullopt;
   double least_noise = 0;  // noise multiplier of an answer below which it does not take part
   torch::Device device = torch::kCPU;
   std::optional<std::int64_t> seed = std::nullopt;  // for tests: nothing is private then

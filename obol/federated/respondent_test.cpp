@@ -97,6 +97,27 @@ TEST_F(Answering, EndsBeforeTheBudgetDoes) {
   EXPECT_LE(privacy::verify_certificate(folder_.path() / "a").guarantee.epsilon, two * 1.01);
 }
 
+TEST_F(Answering, IsCertifiedForAllAnswersThatWerePlanned) {
+  {
+    Respondent own(terms_, data_,
+                   {.folder = folder_.path() / "a",
+                    .budget = {Epsilon{1000}, Delta{1e-5}},
+                    .answers = 3,
+                    .seed = 3});
+    ASSERT_TRUE(own.warm_start());
+    static_cast<void>(own.answer(question_));
+    own.save();
+  }
+  const double three =
+      privacy::account({privacy::with_count(terms_.per_answer(), 3)}, Delta{1e-5}).epsilon;
+  EXPECT_EQ(privacy::verify_certificate(folder_.path() / "a").guarantee.epsilon, three);
+  // Another number does not change what was planned.
+  Respondent own = respondent("a");
+  EXPECT_EQ(own.affordable(), 2);
+  for (int k = 0; k < 2; ++k) static_cast<void>(own.answer(question_));
+  EXPECT_THROW(static_cast<void>(own.answer(question_)), BudgetExceeded);
+}
+
 TEST_F(Answering, CostsNothingWhereTheQuestionIsNone) {
   Respondent own = respondent("a");
   ASSERT_TRUE(own.warm_start());

@@ -14,7 +14,9 @@
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
 #include "obol/base/random.h"
+#include "obol/data/fingerprint.h"
 #include "obol/privacy/ledger.h"
+#include "obol/privacy/registry.h"
 
 namespace obol::local {
 namespace {
@@ -64,7 +66,8 @@ std::vector<float> privatized(const data::Dataset& block, const Privatizer& priv
 
 // Reads and writes here, while others compute.
 void write_records(data::RecordStream& records, std::int64_t count, const Privatizer& privatizer,
-                   const BitsOfBlocks& bits, PrivatizedWriter& writer) {
+                   const BitsOfBlocks& bits, PrivatizedWriter& writer,
+                   data::PixelFingerprint* fingerprint) {
   const std::int64_t numbers = records.shape().pixels();
   const std::int64_t per_block = std::max<std::int64_t>(1, kBlockNumbers / numbers);
   constexpr unsigned kMostThreads = 16;  // more would wait for the one that writes
@@ -78,6 +81,7 @@ void write_records(data::RecordStream& records, std::int64_t count, const Privat
     if (left > 0 && pending.size() <= at_once) {
       data::Dataset block = records.next(std::min(left, per_block));
       left -= block.count();
+      if (fingerprint != nullptr) fingerprint->add(block);
       pending.push_back(
           std::async(std::launch::async, [&, number = next_block++, block = std::move(block)] {
             return privatized(block, privatizer, *bits.of(number));
@@ -108,6 +112,7 @@ privacy::Certificate write_certificate_of(const Path& folder, const Privatizatio
                                          .records = count,
                                          .fingerprint = how.fingerprint,
                                          .randomness = how.randomness});
+  ledger.plan(how.events);
   for (const privacy::PlannedEvent& one : how.events) {
     auto paid = ledger.reserve(one.purpose, one.event);
     paid.take();
@@ -116,6 +121,16 @@ privacy::Certificate write_certificate_of(const Path& folder, const Privatizatio
   privacy::write_certificate(folder,
                              {.delta = Delta{how.delta}, .published = published_count(how)});
   return privacy::verify_certificate(folder);
+}
+
+// What the data have cost on this machine, before this, and from now on.
+void keep_use(const privacy::Registry& registry, const std::string& fingerprint, const Path& folder,
+              const privacy::Certificate& certificate, const Privatization& how) {
+  const std::string said = privacy::in_words(privacy::totals(registry.uses(fingerprint)));
+  if (!said.empty()) log_info("{}", said);
+  registry.record(fingerprint,
+                  privacy::use_of(folder, certificate.ledger,
+                                  privacy::stages_of(certificate.ledger), Delta{how.delta}));
 }
 
 void require_new(const Path& path) {
@@ -171,7 +186,12 @@ PrivatizeOutcome privatize(data::RecordStream& records, const PrivatizeOptions& 
   require_new(output.path);
   require_new(folder);
   PrivatizedWriter writer(output.path, how.shape, count);
-  write_records(records, count, Privatizer(how), bits, writer);
+  std::optional<privacy::Registry> registry;
+  if (!output.seed) registry = privacy::Registry::open();
+  std::optional<data::PixelFingerprint> fingerprint;
+  if (registry) fingerprint.emplace(registry->key(), how.shape);
+  write_records(records, count, Privatizer(how), bits, writer,
+                fingerprint ? &*fingerprint : nullptr);
   constexpr std::uint64_t kBlockOfLabels = ~std::uint64_t{0} - 1;
   if (options.label_epsilon)
     writer.add_labels(privatized_labels(labels.labels, count, how, *bits.of(kBlockOfLabels)));
@@ -182,6 +202,7 @@ PrivatizeOutcome privatize(data::RecordStream& records, const PrivatizeOptions& 
                            .records = count,
                            .certificate_folder = folder,
                            .certificate = write_certificate_of(certificate.inside(), how, count)};
+  if (registry) keep_use(*registry, fingerprint->finish(), folder, outcome.certificate, how);
   // What was paid is on disk before what it paid for.
   certificate.commit();
   try {

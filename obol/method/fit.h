@@ -37,6 +37,7 @@ struct Setting {
   privacy::Ledger* ledger;
   privacy::BudgetGuard* guard;
   barrier::Door* door;
+  std::int64_t resumed_at;  // lines of the ledger when the run was begun or gone on with
   DisclosureLog& disclosures;
   RandomBits& bits;
   torch::Device device;

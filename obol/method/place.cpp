@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "obol/base/console.h"
 #include "obol/base/error.h"
 #include "obol/data/fingerprint.h"
 
@@ -38,6 +39,14 @@ std::string text_of(const KeyWords& key) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// The ledger of the folder, and what the data have cost.
+Place with_ledger(const run::RunFolder& folder, const privacy::LedgerHeader& header,
+                  const Private<data::Dataset>& data, DisclosureLog& log) {
+  Place place{folder, privacy::Ledger::open(folder.ledger(), header), std::nullopt};
+  place.registration.emplace(folder.path(), place.ledger->record(), data, log);
+  return place;
+}
+
 Place new_place(const PlaceOptions& options, const Private<data::Dataset>& data) {
   KeyWords key{};
   SecureBits().fill(key);
@@ -53,13 +62,13 @@ Place new_place(const PlaceOptions& options, const Private<data::Dataset>& data)
   run::RunFolder folder = run::RunFolder::create(options.folder, options.recipe, header, secrets);
   run::Disclosures disclosures(folder);
   reasons.pass_on(disclosures);
-  return {folder, privacy::Ledger::open(folder.ledger(), header)};
+  return with_ledger(folder, header, data, disclosures);
 }
 
 // DataError unless the ledger is about this data.
 Place old_place(const PlaceOptions& options, const Private<data::Dataset>& data) {
   run::RunFolder folder = run::RunFolder::resume(options.folder, options.recipe);
-  if (!options.neighbours) return {folder, {}};
+  if (!options.neighbours) return {folder, {}, {}};
   privacy::LedgerHeader header = privacy::read_ledger(folder.ledger()).header;
   KeyWords key{};
   const FileBytes file(folder.make_private() / kKeyName);
@@ -70,10 +79,36 @@ Place old_place(const PlaceOptions& options, const Private<data::Dataset>& data)
     throw DataError(fmt::format(
         "the data must be those that {} was started with, but their fingerprint is another",
         options.folder.string()));
-  return {folder, privacy::Ledger::open(folder.ledger(), header)};
+  return with_ledger(folder, header, data, disclosures);
 }
 
 }  // namespace
+
+Registration::Registration(const Path& folder, const privacy::LedgerRecord& ledger,
+                           const Private<data::Dataset>& data, DisclosureLog& log)
+    : folder_(folder) {
+  if (!privacy::is_private(ledger.header)) return;
+  registry_ = privacy::Registry::open();
+  if (!registry_) return;
+  fingerprint_ = data::pixel_fingerprint(data, registry_->key(), log);
+  registry_->require_only_copy(fingerprint_, folder, ledger);
+  const std::string said =
+      in_words(privacy::totals(registry_->uses(fingerprint_), ledger.hashes.front()));
+  if (!said.empty()) log_info("{}", said);
+}
+
+void Registration::charge(const privacy::LedgerRecord& ledger,
+                          const std::vector<privacy::Stage>& stages, Delta delta) const {
+  if (registry_) registry_->record(fingerprint_, privacy::use_of(folder_, ledger, stages, delta));
+}
+
+void Registration::update(const privacy::LedgerRecord& ledger, Delta delta) const {
+  try {
+    charge(ledger, privacy::stages_of(ledger), delta);
+  } catch (const DataError& error) {  // what was charged is there already
+    log_warning("{}", error.what());
+  }
+}
 
 Place take_place(const PlaceOptions& options, const Private<data::Dataset>& data) {
   return options.resume ? old_place(options, data) : new_place(options, data);

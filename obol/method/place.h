@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
 #include "obol/privacy/ledger.h"
+#include "obol/privacy/registry.h"
 #include "obol/run/folder.h"
 
 namespace obol::method {
@@ -25,9 +27,30 @@ struct PlaceOptions {
   std::optional<privacy::Neighbours> neighbours;  // none where nothing is private
 };
 
+// Keeps what the run costs in the registry of this machine.
+class Registration {
+ public:
+  // Says what the data have cost before. DataError where the folder is a copy of a run that went on
+  // elsewhere. Does nothing for runs that are not private.
+  Registration(const Path& folder, const privacy::LedgerRecord& ledger,
+               const Private<data::Dataset>& data, DisclosureLog& log);
+
+  // To be called before the ledger has the last of these stages.
+  void charge(const privacy::LedgerRecord& ledger, const std::vector<privacy::Stage>& stages,
+              Delta delta) const;
+  // At the end: what the ledger has now.
+  void update(const privacy::LedgerRecord& ledger, Delta delta) const;
+
+ private:
+  std::optional<privacy::Registry> registry_;
+  std::string fingerprint_;
+  Path folder_;
+};
+
 struct Place {
   run::RunFolder folder;
   std::optional<privacy::Ledger> ledger;
+  std::optional<Registration> registration;  // where there is a ledger
 };
 
 // A new folder, or the one that is there to be gone on with: DataError unless its ledger is about

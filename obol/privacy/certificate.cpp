@@ -30,8 +30,8 @@ bool has(const std::vector<std::string>& items, const std::string& item) {
 // What no certificate of such a ledger covers.
 std::vector<std::string> never_covered(const LedgerRecord& ledger) {
   std::vector<std::string> items = {
-      "choices made by looking at the data or at earlier runs (hyper-parameters, stopping), unless "
-      "those runs are accounted for together",
+      "choices made by looking at the data, or at other runs on them (hyper-parameters, for "
+      "example), unless those runs are accounted for together",
       "the number of records, which is treated as public",
       "the size and channels of images, and the number and names of classes, which are declared "
       "and "
@@ -54,9 +54,14 @@ std::vector<std::string> never_covered(const LedgerRecord& ledger) {
         "that the records were privatised as their file says: this certificate repeats the file's "
         "own words, which were not checked against a certificate of 'obol privatize'");
   const std::string& randomness = ledger.header.randomness;
+  if (!ledger.is_planned()) items.emplace_back(kNotPlanned);
   if (randomness.starts_with(kNotPrivate)) items.push_back("anything at all: " + randomness);
   return items;
 }
+
+constexpr const char* kNotPlanned =
+    "choosing what to release by looking at what was released (when to stop, for example): the "
+    "ledger has no plan that was fixed before the first release";
 
 ordered_json event_value(const Event& event) { return ordered_json::parse(json_of(event)); }
 
@@ -84,6 +89,42 @@ ordered_json items_value(const LedgerRecord& ledger) {
                      {"event", entry.event ? event_value(*entry.event) : ordered_json(nullptr)},
                      {"used", entry.used ? ordered_json(*entry.used) : ordered_json(nullptr)}});
   return items;
+}
+
+ordered_json stages_value(const Certificate& certificate) {
+  const std::vector<Stage> stages = stages_of(certificate.ledger);
+  ordered_json list = ordered_json::array();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    ordered_json releases = ordered_json::array();
+    for (const PlannedEvent& release : stages[i].releases)
+      releases.push_back({{"purpose", release.purpose}, {"event", event_value(release.event)}});
+    list.push_back({{"planned", stages[i].is_planned},
+                    {"time", stages[i].time},
+                    {"epsilon", certificate.stages[i].epsilon},
+                    {"delta", certificate.stages[i].delta},
+                    {"releases", releases}});
+  }
+  return list;
+}
+
+// What the number is about, where that is not what was used.
+std::string plan_in_words(const Certificate& certificate) {
+  const LedgerRecord& ledger = certificate.ledger;
+  if (!ledger.is_planned()) return "";
+  std::string text =
+      "\n## What was planned\n\nThis is what is certified, whether it was released in the end or "
+      "not: the plan was fixed before the first release, so that when to stop may depend on what "
+      "was released.\n\n| when | for | what | epsilon | delta |\n| --- | --- | --- | --- | --- |\n";
+  for (std::size_t i = 0; i < ledger.plans.size(); ++i)
+    for (const PlannedEvent& release : ledger.plans[i].releases)
+      text += fmt::format("| {} | {} | {} | {} | {:.6g} |\n", ledger.plans[i].time, release.purpose,
+                          describe(release.event), rounded_up(certificate.stages[i].epsilon),
+                          certificate.stages[i].delta);
+  if (ledger.plans.size() > 1)
+    text +=
+        "\nLater plans were made after looking at what earlier ones had released: over plans, "
+        "epsilons and deltas add up.\n";
+  return text;
 }
 
 // One record, in words.
@@ -197,7 +238,7 @@ std::optional<PublishedCount> derived(const PublishedCount& claimed, const Path&
 
 }  // namespace
 
-bool Certificate::is_private() const { return !ledger.header.randomness.starts_with(kNotPrivate); }
+bool Certificate::is_private() const { return privacy::is_private(ledger.header); }
 
 std::string in_words(const Guarantee& guarantee) {
   return fmt::format(
@@ -210,7 +251,9 @@ std::string in_words(const Guarantee& guarantee) {
 Certificate certify(const LedgerRecord& ledger, const CertificateTerms& terms) {
   Accounting how = terms.accounting;
   how.conversion = Conversion::kTight;
-  Certificate result{.guarantee = account(ledger.spent(), terms.delta, how),
+  StagedGuarantee staged = account_stages(stages_of(ledger), terms.delta, how);
+  Certificate result{.guarantee = staged.total,
+                     .stages = std::move(staged.stages),
                      .published = std::nullopt,
                      .ledger = ledger,
                      .version = std::string(version()),
@@ -241,7 +284,8 @@ std::string to_json(const Certificate& certificate) {
       {"group_size", guarantee.group_size},
       {"accountant", name_of(guarantee.accountant)},
       {"conversion", by_rdp ? ordered_json("tight") : ordered_json(nullptr)},
-      {"order", guarantee.order ? ordered_json(*guarantee.order) : ordered_json(nullptr)}};
+      {"order", guarantee.order ? ordered_json(*guarantee.order) : ordered_json(nullptr)},
+      {"stages", stages_value(certificate)}};
   value["as_published"] =
       certificate.published ? published_value(*certificate.published) : ordered_json(nullptr);
   value["randomness"] = ledger.header.randomness;
@@ -288,6 +332,7 @@ std::string to_markdown(const Certificate& certificate) {
   row("ledger", fmt::format("`{}`, {} entries, head `{}`", kLedgerName, ledger.head().entries,
                             ledger.head().hash));
   row("software", fmt::format("obol {} ({})", certificate.version, certificate.commit));
+  text += plan_in_words(certificate);
   text += "\n## What was released\n\n| when | for | what | used |\n| --- | --- | --- | --- |\n";
   for (const LedgerEntry& entry : ledger.entries)
     text += fmt::format(

@@ -17,6 +17,7 @@
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/ledger.h"
 #include "obol/privacy/published.h"
+#include "obol/privacy/stages.h"
 
 namespace obol::privacy {
 
@@ -34,6 +35,7 @@ struct CertificateTerms {
 
 struct Certificate {
   Guarantee guarantee;
+  std::vector<StageCost> stages;  // of stages_of(ledger)
   std::optional<PublishedEpsilon> published;
   LedgerRecord ledger;
   std::string version;  // of the program that accounted

@@ -226,5 +226,42 @@ TEST(Certificate, OfAFixedSeedSaysThatItDoesNotHold) {
             std::string::npos);
 }
 
+TEST_F(Certified, WithoutAPlanSaysThatStoppingIsNotCovered) {
+  write_certificate(run, {.delta = Delta{1e-5}});
+  EXPECT_NE(read_text(run / kCertificateTextName, 1 << 20).find("the ledger has no plan"),
+            std::string::npos);
+  EXPECT_TRUE(read_terms(run).not_covered.empty()) << "it is said again by whoever certifies";
+  change([](auto& c) { c["not_covered"].erase(c["not_covered"].size() - 1); });
+  EXPECT_NE(failure(), "");
+}
+
+TEST(Certificate, IsAboutTheWholePlanAndAddsUpLaterOnes) {
+  const TemporaryFolder folder;
+  const Path run = folder.path();
+  const Event look = Gaussian{.noise_multiplier = 20, .count = 1};
+  {
+    Ledger ledger = Ledger::create(run / kLedgerName, some_header());
+    ledger.plan({{"training", kSteps}});
+    ledger.reserve("training", with_count(kSteps, 3));
+    write_certificate(run, {.delta = Delta{1e-5}});
+    EXPECT_EQ(verify_certificate(run).guarantee.epsilon, account({kSteps}, Delta{1e-5}).epsilon);
+    std::string text = read_text(run / kCertificateTextName, 1 << 20);
+    EXPECT_NE(text.find("What was planned"), std::string::npos);
+    EXPECT_EQ(text.find("the ledger has no plan"), std::string::npos);
+    ledger.plan({{"validation accuracy", look}});
+    ledger.reserve("validation accuracy", look);
+  }
+  EXPECT_THROW(verify_certificate(run), VerificationFailed);
+  write_certificate(run, {.delta = Delta{1e-5}});
+  const Certificate certificate = verify_certificate(run);
+  ASSERT_EQ(certificate.stages.size(), 2U);
+  EXPECT_NEAR(certificate.guarantee.epsilon,
+              account({kSteps}, Delta{5e-6}).epsilon + account({look}, Delta{5e-6}).epsilon, 1e-9);
+  auto value = ordered_json::parse(read_text(run / kCertificateName, 1 << 20));
+  value["guarantee"]["stages"][0]["delta"] = 1e-5;
+  write_file(run / kCertificateName, value.dump(2) + "\n");
+  EXPECT_THROW(verify_certificate(run), VerificationFailed) << "shares are recomputed";
+}
+
 }  // namespace
 }  // namespace obol::privacy

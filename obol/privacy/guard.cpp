@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
+#include "obol/base/text.h"
 
 namespace obol::privacy {
 namespace {
@@ -16,6 +17,16 @@ bool equal(const std::vector<Event>& first, const std::vector<Event>& second) {
                     });
 }
 
+void require_within(const Budget& budget, const std::vector<Stage>& stages, const Accounting& how) {
+  const double epsilon = sum_of(costs_of(stages, budget.delta, how));
+  if (epsilon <= budget.epsilon.value()) return;
+  const PlannedEvent& first = stages.back().releases.front();
+  throw BudgetExceeded(fmt::format(
+      "epsilon must be at most {} at delta {}, but {} for {} would make it {}{}; it did not happen",
+      budget.epsilon.value(), budget.delta.value(), describe(first.event), first.purpose,
+      rounded_up(epsilon), stages.size() > 1 ? ", with what was planned before" : ""));
+}
+
 }  // namespace
 
 BudgetGuard::BudgetGuard(Ledger& ledger, const std::optional<Budget>& budget,
@@ -25,7 +36,21 @@ BudgetGuard::BudgetGuard(Ledger& ledger, const std::optional<Budget>& budget,
     throw InvalidArgument(violation("the block of a guard", "at least 1", options.block));
 }
 
-std::int64_t BudgetGuard::unreserved(const Event& event) {
+void BudgetGuard::plan(const std::vector<PlannedEvent>& releases) {
+  std::vector<Stage> stages;
+  if (ledger_.record().is_planned()) stages = stages_of(ledger_.record());
+  stages.push_back({.releases = releases, .is_planned = true, .time = utc_now()});
+  if (budget_) require_within(*budget_, stages, options_.accounting);
+  if (options_.before_plan) options_.before_plan(stages);
+  ledger_.plan(releases);
+}
+
+std::int64_t BudgetGuard::unreserved(std::string_view purpose, const Event& event) {
+  const LedgerRecord& record = ledger_.record();
+  return record.is_planned() ? record.left(purpose, event) : within_budget(event);
+}
+
+std::int64_t BudgetGuard::within_budget(const Event& event) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   if (!budget_) return kMost;
   std::vector<Event> others;
@@ -52,7 +77,10 @@ std::int64_t BudgetGuard::affordable(const Event& event) {
   std::int64_t reserved = 0;
   for (const Open& open : open_)
     if (same_mechanism(open.event, event)) reserved += open.reservation.left();
-  return reserved + unreserved(event);
+  if (!ledger_.record().is_planned()) return reserved + within_budget(event);
+  for (const PlannedUse& use : ledger_.record().schedule)
+    if (same_mechanism(use.planned.event, event)) reserved += use.left();
+  return reserved;
 }
 
 void BudgetGuard::pay(std::string_view purpose, const Event& event) {
@@ -72,7 +100,12 @@ void BudgetGuard::pay_once(std::string_view purpose, const Event& event) {
 }
 
 Reservation BudgetGuard::reserve(std::string_view purpose, const Event& one, std::int64_t count) {
-  const std::int64_t fits = std::min(count, unreserved(one));
+  const std::int64_t fits = std::min(count, unreserved(purpose, one));
+  if (fits == 0 && ledger_.record().is_planned())
+    throw BudgetExceeded(fmt::format(
+        "a release for {} must be within what was planned before the first, but nothing "
+        "is left there of {}; it did not happen",
+        purpose, describe(one)));
   if (fits == 0)
     throw BudgetExceeded(
         fmt::format("epsilon must be at most {} at delta {}, but {} for {} would exceed it; it "

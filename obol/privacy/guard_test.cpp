@@ -102,5 +102,41 @@ TEST_F(Guarded, WithoutABudgetAllIsRecordedAndNothingRefused) {
   EXPECT_EQ(times(read_ledger(path).spent(), costly), 25);
 }
 
+TEST_F(Guarded, APlanBeyondTheBudgetIsNotMade) {
+  BudgetGuard guard(ledger, kBudget);
+  const std::int64_t most = guard.affordable(kOneStep);
+  EXPECT_THROW(guard.plan({{"training", with_count(kOneStep, most + 1)}}), BudgetExceeded);
+  EXPECT_FALSE(ledger.record().is_planned());
+  guard.plan({{"training", with_count(kOneStep, most)}});
+  EXPECT_EQ(guard.affordable(kOneStep), most);
+  // Chosen later, it needs a share of delta, and the budget has no room for it.
+  EXPECT_THROW(guard.plan({{"more", Gaussian{.noise_multiplier = 1000, .count = 1}}}),
+               BudgetExceeded);
+  EXPECT_EQ(ledger.record().plans.size(), 1U);
+}
+
+TEST_F(Guarded, APlanIsPaidOutToItsLastReleaseAndNotBeyond) {
+  BudgetGuard guard(ledger, std::nullopt, {.block = 7});
+  guard.plan({{"training", with_count(kOneStep, 10)}});
+  for (int step = 0; step < 10; ++step) guard.pay("training", kOneStep);
+  EXPECT_THROW(guard.pay("training", kOneStep), BudgetExceeded);
+  EXPECT_THROW(guard.pay_once("other", kOneStep), BudgetExceeded);
+  EXPECT_EQ(times(read_ledger(path).spent(), kOneStep), 10);
+  guard.plan({{"other", kOneStep}});
+  guard.pay_once("other", kOneStep);
+}
+
+TEST_F(Guarded, WhatAKillLeavesUnsettledEndsThePlanEarlier) {
+  {
+    BudgetGuard guard(ledger, kBudget, {.block = 5});
+    guard.plan({{"training", with_count(kOneStep, 12)}});
+    guard.pay("training", kOneStep);
+  }  // killed: five are reserved
+  BudgetGuard guard(ledger, kBudget, {.block = 5});
+  EXPECT_EQ(guard.affordable(kOneStep), 7);
+  for (int step = 0; step < 7; ++step) guard.pay("training", kOneStep);
+  EXPECT_THROW(guard.pay("training", kOneStep), BudgetExceeded);
+}
+
 }  // namespace
 }  // namespace obol::privacy

@@ -1,5 +1,6 @@
 #include "obol/privacy/ledger.h"
 
+#include <algorithm>
 #include <ctime>
 #include <span>
 #include <unordered_map>
@@ -15,14 +16,6 @@
 
 namespace obol::privacy {
 namespace {
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
 
 std::string_view hash_before(const LedgerRecord& record) {
   return record.hashes.empty() ? std::string_view() : record.hashes.back();
@@ -59,6 +52,14 @@ void require_same(const Path& path, std::string_view what, const T& recorded, co
 }
 
 }  // namespace
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
 
 LedgerRecord read_ledger(const Bytes& bytes) {
   const std::vector<std::byte> all = read_all(bytes, kMaxLedgerBytes);
@@ -99,6 +100,21 @@ std::int64_t LedgerRecord::paid(std::string_view purpose, const Event& mechanism
   return sum;
 }
 
+bool is_private(const LedgerHeader& header) {
+  return !header.randomness.starts_with(kNotPrivate);
+}
+
+std::int64_t PlannedUse::left() const {
+  return std::max<std::int64_t>(0, count_of(planned.event) - used);
+}
+
+std::int64_t LedgerRecord::left(std::string_view purpose, const Event& event) const {
+  const auto found = std::find_if(schedule.begin(), schedule.end(), [&](const PlannedUse& use) {
+    return use.planned.purpose == purpose && same_mechanism(use.planned.event, event);
+  });
+  return found == schedule.end() ? 0 : found->left();
+}
+
 LedgerHead LedgerRecord::head() const {
   return {.hash = std::string(hash_before(*this)),
           .entries = static_cast<std::int64_t>(hashes.size())};
@@ -123,6 +139,7 @@ class LedgerWriter {
     log_.require_intact();
     const LedgerLine line = next(std::move(content));
     const std::string sealed = seal(text_of(line), hash_before(record_));
+    require_readable(sealed);
     require_room(log_.size() + sealed.size() + 1);
     log_.append(sealed);
     add(record_, line, hash_in(sealed));
@@ -208,6 +225,10 @@ Ledger Ledger::open(const Path& path, const LedgerHeader& header) {
   require_same(path, "fingerprint", recorded.fingerprint, header.fingerprint);
   require_same(path, "randomness", recorded.randomness, header.randomness);
   return ledger;
+}
+
+void Ledger::plan(std::vector<PlannedEvent> releases) {
+  writer_->append(PlanLine{.releases = std::move(releases)});
 }
 
 Reservation Ledger::reserve(std::string_view purpose, const Event& event) {

@@ -1,6 +1,7 @@
 // The write-ahead log of privacy spending: an event is on disk before its release is used.
 //
 //   Ledger ledger = Ledger::create("run/ledger.jsonl", header);
+//   ledger.plan({{"training", with_count(step, 20'000)}});                  // before the first one
 //   Reservation paid = ledger.reserve("training", with_count(step, 100));   // fsync has returned
 //   for (...) { paid.take(); release(); }                                   // throws at the 101st
 //   paid.settle();                                                          // on a clean stop only
@@ -10,6 +11,11 @@
 // reservation counts; and since a resumed run reserves anew, steps that are run again are paid
 // again. Killed at any instant, the ledger counts too much by the reservation at most, never too
 // little.
+//
+// A plan fixes, before its first release, which releases there will be at most; a certificate is
+// about the whole plan (stages.h). In a ledger that begins with a plan, every reservation is within
+// what the plans have left for its purpose and mechanism; further releases need a further plan. A
+// reservation that a crash leaves unsettled uses up its share of the plan.
 //
 // The file is JSON lines. Each ends in `,"hash":"..."}`, the SHA-256 of the hash before (none for
 // the first line) and of the line's own text up to that comma. Flipped, reordered, removed,
@@ -22,8 +28,8 @@
 // so nothing of it was used and nothing need be counted for it. Should it have been torn by
 // something else, though, it may have been used: so its event is counted where it can still be
 // read, and else that of the last reservation once more. Nothing counts where no reservation came
-// before, since there is nothing to go by, and for what can be seen to be a settlement, which only
-// ever lowers.
+// before, since there is nothing to go by, for what can be seen to be a settlement, which only
+// ever lowers, and for a plan, which nothing was reserved from yet.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +59,28 @@ struct LedgerHeader {
   std::string fingerprint;  // of the data, keyed
   std::string randomness;   // RandomBits::provenance()
   bool operator==(const LedgerHeader&) const = default;
+};
+
+// Noise and samples from a fixed seed protect nobody.
+bool is_private(const LedgerHeader& header);
+
+// One line of a plan: `event` with its count.
+struct PlannedEvent {
+  std::string purpose;
+  Event event;
+};
+
+struct LedgerPlan {
+  std::int64_t sequence;
+  std::string time;
+  std::vector<PlannedEvent> releases;
+};
+
+// One purpose and mechanism in all plans together.
+struct PlannedUse {
+  PlannedEvent planned;
+  std::int64_t used;  // reserved, or used where settled; a recovery counts for every purpose
+  [[nodiscard]] std::int64_t left() const;
 };
 
 enum class LedgerEntryKind { kReserve, kRecovered };
@@ -96,6 +124,8 @@ struct LedgerRecord {
   std::string version;
   std::string commit;
   std::vector<LedgerEntry> entries;  // in order; settlements are in `used`
+  std::vector<LedgerPlan> plans;     // in order
+  std::vector<PlannedUse> schedule;  // of all plans
   std::vector<std::string> hashes;   // of every line
   std::optional<LedgerTurns> turns;  // none where no shards took turns
   std::optional<TornTail> torn;
@@ -107,10 +137,17 @@ struct LedgerRecord {
   // How many releases of this mechanism were paid for this purpose, after settlement. A torn tail
   // and what was recovered are spent but pay for no release.
   [[nodiscard]] std::int64_t paid(std::string_view purpose, const Event& mechanism) const;
+  // Whether the releases were planned before the first.
+  [[nodiscard]] bool is_planned() const noexcept { return !plans.empty(); }
+  // What the plans have left of it; 0 where there is no plan.
+  [[nodiscard]] std::int64_t left(std::string_view purpose, const Event& event) const;
   [[nodiscard]] LedgerHead head() const;
   // Whether `earlier` was once the head of this ledger.
   [[nodiscard]] bool extends(const LedgerHead& earlier) const;
 };
+
+// "2026-01-31T12:00:00Z", as in the ledger.
+std::string utc_now();
 
 // Changes nothing. DataError, with file and line, on anything that a Ledger would not have written.
 LedgerRecord read_ledger(const Path& path);
@@ -154,7 +191,11 @@ class Ledger {
   // For a run that is resumed: DataError unless the header is the same.
   static Ledger open(const Path& path, const LedgerHeader& header);
 
-  // On disk when it returns. UnsupportedEvent where the neighbours are not those of the header.
+  // On disk when it returns. InvalidArgument where something was reserved without a plan before.
+  void plan(std::vector<PlannedEvent> releases);
+
+  // On disk when it returns. UnsupportedEvent where the neighbours are not those of the header,
+  // InvalidArgument where the ledger has a plan and this is beyond it.
   Reservation reserve(std::string_view purpose, const Event& event);
   // Likewise. InvalidArgument where schedule or shards are not those of an earlier line.
   void reserve_turns(const LedgerTurns& turns);

@@ -135,9 +135,9 @@ TEST(LedgerDamage, HeaderThatCannotBeMeantIsFound) {
 }
 
 TEST(LedgerDamage, UnknownExtraAndMissingKeysAreFound) {
-  EXPECT_EQ(
-      refusal_of_change(1, R"("kind":"reserve")", R"("kind":"refund")"),
-      "kind must be open, reserve, settle, recovered or turns, but is \"refund\" (x.jsonl:2)");
+  EXPECT_EQ(refusal_of_change(1, R"("kind":"reserve")", R"("kind":"refund")"),
+            "kind must be open, plan, reserve, settle, recovered or turns, but is \"refund\" "
+            "(x.jsonl:2)");
   EXPECT_EQ(refusal_of_change(1, "SampledGaussian", "Magic"),
             "the mechanism must be one of the known events, but is \"Magic\" (x.jsonl:2)");
   EXPECT_EQ(refusal_of_change(3, R"("used":4)", R"("used":4,"why":1)"),
@@ -336,6 +336,45 @@ TEST(LedgerDamage, NeverMakesTheLedgerCountLess) {
   }
   EXPECT_GT(accepted, 500) << "some are only cut at the end";
   EXPECT_LT(accepted, 15'000);
+}
+
+// Lines: 0 open, 1 plan, 2 reserve.
+std::string planned_ledger() {
+  const TemporaryFolder folder;
+  const Path path = folder.path() / "ledger.jsonl";
+  Ledger ledger = Ledger::create(path, some_header());
+  ledger.plan({{"training", with_count(kTenSteps, 30)}});
+  ledger.reserve("training", kTenSteps);
+  return read_text(path, kMaxLedgerBytes);
+}
+
+TEST(LedgerDamage, APlanThatDoesNotCoverWhatFollowsIsFound) {
+  const std::vector<std::string> lines = lines_of(planned_ledger());
+  ASSERT_EQ(damage_refusal(planned_ledger()), "accepted");
+  const auto refusal = [&](const std::string& from, const std::string& to) {
+    std::vector<std::string> changed = lines;
+    changed[1].replace(changed[1].find(from), from.size(), to);
+    return damage_refusal(chained(changed));
+  };
+  EXPECT_EQ(refusal(R"("count":30)", R"("count":9)"),
+            "what is reserved for training must be at most 9, as planned and left, but is 10 "
+            "(x.jsonl:3)");
+  EXPECT_NE(refusal("training", "other"), "accepted");
+  EXPECT_NE(refusal("0.01", "0.02"), "accepted");
+  EXPECT_NE(refusal(R"("count":30)", R"("count":0)"), "accepted");
+  EXPECT_NE(refusal(R"("purpose":"training",)", ""), "accepted");
+  EXPECT_NE(refusal(R"("releases":[)", R"("releases":[ )"), "accepted");
+  EXPECT_NE(refusal(R"([{"purpose")", R"([3,{"purpose")"), "accepted");
+  EXPECT_NE(damage_refusal(chained({lines[0], lines[2], lines[1]})), "accepted");
+}
+
+TEST(LedgerDamage, AFlippedBitInAPlanIsFoundWhereverItIs) {
+  const std::string whole = planned_ledger();
+  for (std::size_t at = 0; at + 1 < whole.size(); ++at) {
+    std::string text = whole;
+    text[at] = static_cast<char>(text[at] ^ 1);
+    EXPECT_NE(damage_refusal(text), "accepted") << at;
+  }
 }
 
 }  // namespace

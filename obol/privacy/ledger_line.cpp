@@ -65,6 +65,21 @@ void check_content(const LedgerRecord& /*record*/, const OpenLine& line) {
   check_text("commit", line.commit);
 }
 
+void check_content(const LedgerRecord& record, const PlanLine& line) {
+  if (line.releases.empty() || line.releases.size() > kMaxPlanned)
+    throw InvalidArgument(violation("the number of releases in a plan",
+                                    fmt::format("1 to {}", kMaxPlanned), line.releases.size()));
+  const bool is_spent = std::any_of(record.entries.begin(), record.entries.end(),
+                                    [](const LedgerEntry& entry) { return entry.event; });
+  if (record.plans.empty() && is_spent)
+    throw InvalidArgument(
+        violation("a plan", "written before the first reservation", "after one without a plan"));
+  for (const PlannedEvent& one : line.releases) {
+    check_text("purpose", one.purpose);
+    check_event(one.event, record.header.neighbours);
+  }
+}
+
 void check_content(const LedgerRecord& record, const ReserveLine& line) {
   check_text("purpose", line.purpose);
   check_event(line.event, record.header.neighbours);
@@ -72,6 +87,12 @@ void check_content(const LedgerRecord& record, const ReserveLine& line) {
     throw UnsupportedEvent(
         "a class histogram must be released where neighbours are one record more or less, but here "
         "a record may get another value, which moves two counts");
+  if (!record.is_planned()) return;
+  const std::int64_t left = record.left(line.purpose, line.event);
+  if (count_of(line.event) > left)
+    throw InvalidArgument(violation(fmt::format("what is reserved for {}", line.purpose),
+                                    fmt::format("at most {}, as planned and left", left),
+                                    count_of(line.event)));
 }
 
 // Entries are in the order of their sequence numbers.
@@ -127,6 +148,14 @@ std::string text_of_content(const OpenLine& line) {
       json_of(line.commit));
 }
 
+std::string text_of_content(const PlanLine& line) {
+  std::string text = R"("releases":[)";
+  for (const PlannedEvent& one : line.releases)
+    text += fmt::format(R"({}{{"purpose":{},"event":{}}})", text.ends_with('[') ? "" : ",",
+                        json_of(one.purpose), json_of(one.event));
+  return text + ']';
+}
+
 std::string text_of_content(const ReserveLine& line) {
   return fmt::format(R"("purpose":{},"event":{})", json_of(line.purpose), json_of(line.event));
 }
@@ -146,8 +175,8 @@ std::string text_of_content(const TurnsLine& line) {
 }
 
 std::string_view kind_of(const LedgerLine& line) {
-  constexpr std::array<std::string_view, 5> kKinds = {"open", "reserve", "settle", "recovered",
-                                                      "turns"};
+  constexpr std::array<std::string_view, 6> kKinds = {"open",   "plan",      "reserve",
+                                                      "settle", "recovered", "turns"};
   return kKinds.at(line.content.index());
 }
 
@@ -167,6 +196,20 @@ OpenLine parse_open(StrictObject& object) {
   return line;
 }
 
+PlanLine parse_plan(StrictObject& object) {
+  const json& releases = object.member("releases");
+  if (!releases.is_array())
+    throw InvalidArgument(violation("releases", "a JSON array", releases.type_name()));
+  PlanLine line;
+  for (const json& value : releases) {
+    StrictObject one(value, "a release that is planned");
+    line.releases.push_back(
+        {.purpose = one.text("purpose"), .event = event_from(one.member("event"))});
+    one.finish();
+  }
+  return line;
+}
+
 LedgerLine parse(const json& value) {
   StrictObject object(value, "a line");
   LedgerLine line{};
@@ -175,6 +218,8 @@ LedgerLine parse(const json& value) {
   line.time = object.text("time");
   if (kind == "open") {
     line.content = parse_open(object);
+  } else if (kind == "plan") {
+    line.content = parse_plan(object);
   } else if (kind == "reserve") {
     line.content =
         ReserveLine{.purpose = object.text("purpose"), .event = event_from(object.member("event"))};
@@ -192,10 +237,29 @@ LedgerLine parse(const json& value) {
                               .reserved = object.integer("reserved")}};
   } else {
     throw InvalidArgument(
-        violation("kind", "open, reserve, settle, recovered or turns", json_of(kind)));
+        violation("kind", "open, plan, reserve, settle, recovered or turns", json_of(kind)));
   }
   object.finish();
   return line;
+}
+
+void schedule(LedgerRecord& record, const PlannedEvent& planned) {
+  for (PlannedUse& use : record.schedule)
+    if (use.planned.purpose == planned.purpose &&
+        same_mechanism(use.planned.event, planned.event)) {
+      use.planned.event =
+          with_count(use.planned.event, count_of(use.planned.event) + count_of(planned.event));
+      return;
+    }
+  record.schedule.push_back({.planned = planned, .used = 0});
+}
+
+// A recovery does not say what it was for: it counts for every purpose.
+void charge(LedgerRecord& record, const std::optional<std::string>& purpose, const Event& event,
+            std::int64_t count) {
+  for (PlannedUse& use : record.schedule)
+    if ((!purpose || use.planned.purpose == *purpose) && same_mechanism(use.planned.event, event))
+      use.used += count;
 }
 
 std::string hash_of(std::string_view text, std::string_view hash_before) {
@@ -224,7 +288,12 @@ void add(LedgerRecord& record, const LedgerLine& line, std::string_view hash) {
     record.opened = line.time;
     record.version = open->version;
     record.commit = open->commit;
+  } else if (const auto* plan = std::get_if<PlanLine>(&line.content)) {
+    record.plans.push_back(
+        {.sequence = line.sequence, .time = line.time, .releases = plan->releases});
+    for (const PlannedEvent& one : plan->releases) schedule(record, one);
   } else if (const auto* reserve = std::get_if<ReserveLine>(&line.content)) {
+    charge(record, reserve->purpose, reserve->event, count_of(reserve->event));
     record.entries.push_back({.kind = LedgerEntryKind::kReserve,
                               .sequence = line.sequence,
                               .time = line.time,
@@ -232,8 +301,12 @@ void add(LedgerRecord& record, const LedgerLine& line, std::string_view hash) {
                               .event = reserve->event,
                               .used = {}});
   } else if (const auto* settle = std::get_if<SettleLine>(&line.content)) {
-    find_reservation(record.entries, settle->reservation)->used = settle->used;
+    LedgerEntry& entry = *find_reservation(record.entries, settle->reservation);
+    entry.used = settle->used;
+    charge(record, entry.purpose, *entry.event, settle->used - count_of(*entry.event));
   } else if (const auto* recovered = std::get_if<RecoveredLine>(&line.content)) {
+    if (recovered->event)
+      charge(record, std::nullopt, *recovered->event, count_of(*recovered->event));
     record.entries.push_back({.kind = LedgerEntryKind::kRecovered,
                               .sequence = line.sequence,
                               .time = line.time,
@@ -264,10 +337,14 @@ std::string_view hash_in(std::string_view sealed) {
   return sealed.substr(sealed.size() - kClosing.size() - kHashDigits, kHashDigits);
 }
 
-LedgerLine unseal(std::string_view sealed, std::string_view hash_before) {
+void require_readable(std::string_view sealed) {
   if (sealed.size() > kMaxLineBytes)
     throw InvalidArgument(
         violation("a line", fmt::format("at most {} bytes long", kMaxLineBytes), sealed.size()));
+}
+
+LedgerLine unseal(std::string_view sealed, std::string_view hash_before) {
+  require_readable(sealed);
   if (sealed.find('\0') != std::string_view::npos)
     throw InvalidArgument("a line must hold no NUL, but does");
   if (sealed.size() < kSealBytes || !sealed.ends_with(kClosing) ||
@@ -295,6 +372,8 @@ std::optional<Event> event_of_torn(std::string_view torn, const LedgerRecord& be
   if (text.starts_with(R"({"kind":"settle",)")) return std::nullopt;
   // Turns are taken once their answers are paid for, by lines that would come later.
   if (text.starts_with(R"({"kind":"turns",)")) return std::nullopt;
+  // Nothing was reserved from a plan that is not on disk.
+  if (text.starts_with(R"({"kind":"plan",)")) return std::nullopt;
   constexpr std::string_view kEventKey = R"("event":)";
   const std::size_t key = torn.find(kEventKey);
   const std::size_t end = key == std::string_view::npos ? key : torn.find('}', key);

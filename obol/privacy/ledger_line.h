@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "obol/privacy/ledger.h"
 
@@ -21,12 +22,16 @@ namespace obol::privacy {
 constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::uint64_t kMaxLedgerBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kMaxTextBytes = 200;
+constexpr std::size_t kMaxPlanned = 16;                // releases in one plan
 constexpr std::int64_t kMaxCount = 1'000'000'000'000;  // no sum over a whole file overflows
 
 struct OpenLine {
   LedgerHeader header;
   std::string version;
   std::string commit;
+};
+struct PlanLine {
+  std::vector<PlannedEvent> releases;
 };
 struct ReserveLine {
   std::string purpose;
@@ -47,7 +52,7 @@ struct RecoveredLine {
 struct LedgerLine {
   std::int64_t sequence;
   std::string time;
-  std::variant<OpenLine, ReserveLine, SettleLine, RecoveredLine, TurnsLine> content;
+  std::variant<OpenLine, PlanLine, ReserveLine, SettleLine, RecoveredLine, TurnsLine> content;
 };
 
 // InvalidArgument or UnsupportedEvent unless the line can follow those of the record.
@@ -59,6 +64,9 @@ void add(LedgerRecord& record, const LedgerLine& line, std::string_view hash);
 std::string text_of(const LedgerLine& line);
 std::string seal(std::string_view text, std::string_view hash_before);
 std::string_view hash_in(std::string_view sealed);
+
+// InvalidArgument where it is longer than a line may be.
+void require_readable(std::string_view sealed);
 
 // InvalidArgument unless `sealed` is a line in the one form that seal(text_of()) gives it and its
 // hash is right.

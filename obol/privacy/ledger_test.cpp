@@ -419,5 +419,89 @@ TEST_F(LedgerTest, NoticesThatItWasRemoved) {
             path().string() + " must be kept while it is written to, but is removed");
 }
 
+TEST_F(LedgerTest, PlansBoundWhatIsReserved) {
+  Ledger ledger = Ledger::create(path(), some_header());
+  ledger.plan({{"class histogram", kHistogram}, {"training", with_count(kStep, 25)}});
+  EXPECT_EQ(ledger.record().left("training", kStep), 25);
+  ledger.reserve("class histogram", kHistogram);
+  Reservation paid = ledger.reserve("training", kStep);
+  EXPECT_EQ(ledger.record().left("training", kStep), 15);
+  paid.take(3);
+  paid.settle();
+  EXPECT_EQ(ledger.record().left("training", kStep), 22) << "what was not used is given back";
+  const std::string before = text();
+  EXPECT_EQ(error_of<InvalidArgument>([&] { ledger.reserve("training", with_count(kStep, 23)); }),
+            "what is reserved for training must be at most 22, as planned and left, but is 23");
+  EXPECT_NE(error_of<InvalidArgument>([&] { ledger.reserve("class histogram", kHistogram); }),
+            "no error");
+  EXPECT_NE(error_of<InvalidArgument>([&] { ledger.reserve("other", kHistogram); }), "no error");
+  EXPECT_EQ(text(), before) << "what is refused is not written";
+  ledger.plan({{"class histogram", kHistogram}});
+  ledger.reserve("class histogram", kHistogram);
+  const LedgerRecord record = read_ledger(path());
+  EXPECT_TRUE(record.is_planned());
+  ASSERT_EQ(record.plans.size(), 2U);
+  EXPECT_EQ(record.plans[0].releases.size(), 2U);
+  EXPECT_EQ(record.plans[1].releases[0].purpose, "class histogram");
+  EXPECT_EQ(record.left("training", kStep), 22);
+  EXPECT_EQ(record.left("class histogram", kHistogram), 0);
+}
+
+TEST_F(LedgerTest, APlanComesBeforeTheFirstReservation) {
+  Ledger ledger = Ledger::create(path(), some_header());
+  ledger.reserve("training", kStep);
+  EXPECT_EQ(error_of<InvalidArgument>([&] {
+              ledger.plan({{"training", kStep}});
+            }),
+            "a plan must be written before the first reservation, but is after one without a plan");
+}
+
+TEST_F(LedgerTest, APlanThatCannotBeReadAgainIsNotWritten) {
+  Ledger ledger = Ledger::create(path(), some_header());
+  EXPECT_THROW(ledger.plan({}), InvalidArgument);
+  EXPECT_THROW(ledger.plan(std::vector<PlannedEvent>(kMaxPlanned + 1, {"x", kStep})),
+               InvalidArgument);
+  EXPECT_THROW(ledger.plan({{"training", with_count(kStep, 0)}}), InvalidArgument);
+  const std::string long_name(kMaxTextBytes, '"');  // two bytes each, in JSON
+  EXPECT_THROW(ledger.plan(std::vector<PlannedEvent>(kMaxPlanned, {long_name, kStep})),
+               InvalidArgument);
+  EXPECT_FALSE(read_ledger(path()).is_planned());
+  ledger.plan(std::vector<PlannedEvent>(kMaxPlanned, {"x", kStep}));
+  EXPECT_EQ(read_ledger(path()).left("x", kStep), 10 * static_cast<std::int64_t>(kMaxPlanned));
+}
+
+TEST_F(LedgerTest, WhatACrashLeavesUsesUpThePlan) {
+  {
+    Ledger ledger = Ledger::create(path(), some_header());
+    ledger.plan({{"training", with_count(kStep, 40)}});
+    ledger.reserve("training", kStep).take(1);
+  }
+  append_raw(R"({"kind":"reserve","sequ)");
+  Ledger ledger = Ledger::open(path());
+  EXPECT_EQ(ledger.record().left("training", kStep), 20) << "a torn line may have been used";
+  for (int k = 0; k < 2; ++k) ledger.reserve("training", kStep);
+  EXPECT_EQ(ledger.record().left("training", kStep), 0);
+  EXPECT_THROW(ledger.reserve("training", with_count(kStep, 1)), InvalidArgument);
+}
+
+TEST_F(LedgerTest, ATornPlanIsNone) {
+  std::string line;
+  std::string opened;
+  {
+    Ledger ledger = Ledger::create(path(), some_header());
+    opened = text();
+    ledger.plan({{"training", kStep}});
+    line = text().substr(opened.size());
+  }
+  for (std::size_t size = 1; size < line.size(); ++size) {
+    std::ofstream(path(), std::ios::trunc | std::ios::binary) << opened << line.substr(0, size);
+    Ledger ledger = Ledger::open(path());
+    EXPECT_FALSE(ledger.record().is_planned()) << size;
+    EXPECT_TRUE(ledger.spent().empty()) << size;
+    ledger.plan({{"training", kStep}});
+    EXPECT_EQ(read_ledger(path()).left("training", kStep), 10) << size;
+  }
+}
+
 }  // namespace
 }  // namespace obol::privacy

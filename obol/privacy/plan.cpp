@@ -7,12 +7,14 @@
 #include "obol/base/error.h"
 #include "obol/base/text.h"
 #include "obol/privacy/calibrate.h"
+#include "obol/privacy/stages.h"
 #include "obol/privacy/turns.h"
 
 namespace obol::privacy {
 namespace {
 
 constexpr const char* kTraining = "training";
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
 
 template <class T>
 T needed(const std::optional<T>& value, const char* key) {
@@ -38,22 +40,21 @@ std::vector<PlannedEvent> planned(const PrivacyOptions& options, double multipli
   std::vector<PlannedEvent> result;
   if (options.histogram_noise)
     result.push_back({"class histogram", Gaussian{*options.histogram_noise, 1}});
+  if (options.validation_releases.value_or(0) > 0)
+    result.push_back(
+        {"validation accuracy", Gaussian{needed(options.validation_noise, "validation_noise"),
+                                         *options.validation_releases}});
   const double joint = joint_multiplier(options, multiplier);
+  const std::int64_t all = steps + options.spare_steps.value_or(0);
   if (options.shards) {
     // One record meets the turns of its own shard only, and who has which turn is public.
     result.push_back({kTraining, Gaussian{joint, most_uses(options.schedule.value_or("cyclic"),
-                                                           *options.shards, steps)}});
+                                                           *options.shards, all)}});
   } else {
     result.push_back(
-        {kTraining, SampledGaussian{needed(options.sampling_rate, "sampling_rate"), joint, steps}});
+        {kTraining, SampledGaussian{needed(options.sampling_rate, "sampling_rate"), joint, all}});
   }
   return result;
-}
-
-std::vector<Event> events_of(const std::vector<PlannedEvent>& planned) {
-  std::vector<Event> events;
-  for (const PlannedEvent& one : planned) events.push_back(one.event);
-  return events;
 }
 
 std::optional<PublishedCount> published_count(const PrivacyOptions& options, double multiplier,
@@ -95,17 +96,43 @@ void PrivacyOptions::describe(recipe::Fields& fields) {
   fields.number("noise_multiplier", noise_multiplier, recipe::positive(),
                 "standard deviation of the noise over the sensitivity");
   fields.integer("steps", steps, recipe::at_least(1), "releases of training");
+  fields.integer("spare_steps", spare_steps, recipe::at_least(0),
+                 "releases planned besides, for steps that a killed run repeats");
   fields.integer("generated_batch", generated_batch, recipe::at_least(1),
                  "generated rows of a step; fixed, never the drawn batch");
   fields.number("epsilon", epsilon, recipe::positive(), "the budget");
   fields.number("delta", delta, recipe::between(0, 1), "of the budget");
   fields.number("histogram_noise", histogram_noise, recipe::positive(),
                 "standard deviation of the noise on the class histogram, released once");
+  fields.integer("validation_releases", validation_releases, recipe::at_least(0),
+                 "noisy accuracies on the private records that are planned, for obol evaluate");
+  fields.number("validation_noise", validation_noise, recipe::positive(),
+                "standard deviation of the noise on each of them, in records");
   fields.text("follows", follows, {"dp-sinkhorn", "gs-wgan"},
               "a paper whose own count is shown beside the guarantee");
 }
 
 std::vector<Event> Plan::events() const { return events_of(planned); }
+
+std::vector<PlannedEvent> within_budget(const Plan& plan, const Accounting& how) {
+  if (!plan.budget || account(plan.events(), plan.delta, how).epsilon <= plan.budget->value())
+    return plan.planned;
+  std::vector<PlannedEvent> planned = plan.planned;
+  Event& training = planned.back().event;
+  const std::int64_t most = most_steps(
+      {*plan.budget, plan.delta},
+      [&](std::int64_t count) {
+        training = with_count(training, count);
+        return events_of(planned);
+      },
+      count_of(training), how);
+  if (most == 0)
+    throw BudgetExceeded(
+        fmt::format("epsilon must be enough for one step, but {} is not at noise_multiplier {}",
+                    plan.budget->value(), plan.noise_multiplier));
+  training = with_count(training, most);
+  return planned;
+}
 
 Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
   if (needed(options.barrier, "barrier") == "none")
@@ -115,6 +142,8 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
     throw InvalidArgument(
         "privacy.sampling_rate and privacy.shards must not both be given: records are sampled, or "
         "shards take turns");
+  if (options.validation_noise && !options.validation_releases)
+    static_cast<void>(needed(options.validation_releases, "validation_releases"));
   if (options.schedule == "uniform") static_cast<void>(needed(options.steps, "steps"));
   // The answer of a shard is clipped as a whole, and its noise covers its replacement.
   Plan plan{.planned = {},
@@ -140,11 +169,10 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
       plan.calibrated =
           fmt::format("noise_multiplier {:.6g}, the least for the budget", multiplier);
     } else {
-      constexpr std::int64_t kMost = std::int64_t{1} << 40;
       plan.steps = most_steps(
           budget,
-          [&](std::int64_t steps) { return events_of(planned(options, multiplier, steps)); }, kMost,
-          how);
+          [&](std::int64_t steps) { return events_of(planned(options, multiplier, steps)); },
+          kMostSteps, how);
       if (plan.steps == 0)
         throw BudgetExceeded(
             fmt::format("epsilon must be enough for one step, but {} is not at noise_multiplier {}",
@@ -156,7 +184,10 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
   plan.noise_multiplier = multiplier;
   plan.planned = planned(options, multiplier, plan.steps);
   plan.releases = count_of(plan.planned.back().event);
-  plan.published = published_count(options, multiplier, plan.steps, plan.releases);
+  const std::int64_t without_spare =
+      options.shards ? most_uses(options.schedule.value_or("cyclic"), *options.shards, plan.steps)
+                     : plan.steps;
+  plan.published = published_count(options, multiplier, plan.steps, without_spare);
   if (options.schedule == "uniform")
     plan.if_amplified = ShardGaussian{1 / static_cast<double>(needed(options.shards, "shards")),
                                       joint_multiplier(options, multiplier), plan.steps};

@@ -24,17 +24,20 @@ struct PrivacyOptions {
   std::optional<std::string> schedule;
   std::optional<double> noise_multiplier;
   std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> spare_steps;
   std::optional<std::int64_t> generated_batch;
   std::optional<double> epsilon;
   std::optional<double> delta;
   std::optional<double> histogram_noise;
+  std::optional<std::int64_t> validation_releases;
+  std::optional<double> validation_noise;
   std::optional<std::string> follows;
 
   void describe(recipe::Fields& fields);
 };
 
 struct Plan {
-  std::vector<PlannedEvent> planned;
+  std::vector<PlannedEvent> planned;  // training last
   Neighbours neighbours;
   Delta delta;
   std::optional<Epsilon> budget;
@@ -55,5 +58,9 @@ struct Plan {
 // there is nothing to account for. One of noise_multiplier
 // and steps may be left out where epsilon is given: the least noise, the most steps are then found.
 Plan plan_of(const PrivacyOptions& options, const Accounting& how = {});
+
+// What of the plan is within its budget: training ends earlier where all of it is not.
+// BudgetExceeded where not one step is.
+std::vector<PlannedEvent> within_budget(const Plan& plan, const Accounting& how = {});
 
 }  // namespace obol::privacy

@@ -130,5 +130,62 @@ TEST(Plan, SaysWhichKeyIsMissingOrTooMany) {
   EXPECT_EQ(message({}), "privacy.barrier must be given, but is missing");
 }
 
+TEST(Plan, HasTheValidationsThatTheRecipePlans) {
+  PrivacyOptions options{.barrier = "record",
+                         .sampling_rate = 0.01,
+                         .noise_multiplier = 1,
+                         .steps = 100,
+                         .delta = 1e-5,
+                         .validation_releases = 20,
+                         .validation_noise = 50};
+  const Plan plan = plan_of(options);
+  ASSERT_EQ(plan.planned.size(), 2U);
+  EXPECT_EQ(plan.planned[0].purpose, "validation accuracy");
+  EXPECT_TRUE(same_mechanism(plan.planned[0].event, Gaussian{50, 1}));
+  EXPECT_EQ(count_of(plan.planned[0].event), 20);
+  EXPECT_EQ(plan.releases, 100);
+  options.validation_noise.reset();
+  EXPECT_THROW(plan_of(options), InvalidArgument);
+  options.validation_noise = 50;
+  options.validation_releases.reset();
+  EXPECT_THROW(plan_of(options), InvalidArgument);
+}
+
+TEST(Plan, HasSpareStepsForThoseThatAreRepeated) {
+  PrivacyOptions options{.barrier = "record",
+                         .sampling_rate = 0.01,
+                         .noise_multiplier = 1,
+                         .steps = 100,
+                         .spare_steps = 30,
+                         .delta = 1e-5};
+  EXPECT_EQ(plan_of(options).steps, 100);
+  EXPECT_EQ(plan_of(options).releases, 130);
+  options.sampling_rate.reset();
+  options.shards = 10;
+  EXPECT_EQ(plan_of(options).releases, 13);
+}
+
+TEST(Plan, BeyondTheBudgetEndsTrainingEarlier) {
+  PrivacyOptions options{.barrier = "record",
+                         .sampling_rate = 0.01,
+                         .noise_multiplier = 1,
+                         .steps = 100'000,
+                         .epsilon = 1,
+                         .delta = 1e-5,
+                         .histogram_noise = 50};
+  const Plan plan = plan_of(options);
+  const std::vector<PlannedEvent> planned = within_budget(plan);
+  ASSERT_EQ(planned.size(), 2U);
+  const std::int64_t most = count_of(planned[1].event);
+  EXPECT_GT(most, 10);
+  EXPECT_LE(account({planned[0].event, planned[1].event}, plan.delta).epsilon, 1);
+  EXPECT_GT(account({planned[0].event, with_count(planned[1].event, most + 1)}, plan.delta).epsilon,
+            1);
+  options.steps = most;
+  EXPECT_EQ(count_of(within_budget(plan_of(options))[1].event), most);
+  options.noise_multiplier = 0.01;
+  EXPECT_THROW(within_budget(plan_of(options)), BudgetExceeded);
+}
+
 }  // namespace
 }  // namespace obol::privacy

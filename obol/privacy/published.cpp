@@ -91,6 +91,9 @@ std::vector<PlannedEvent> released_in(const LedgerRecord& ledger) {
   const auto add = [&](const std::string& purpose, const Event& event, std::int64_t count) {
     if (count > 0) released.push_back({purpose, with_count(event, count)});
   };
+  for (const LedgerPlan& plan : ledger.plans)
+    for (const PlannedEvent& one : plan.releases) add(one.purpose, one.event, count_of(one.event));
+  if (ledger.is_planned()) return released;
   for (const LedgerEntry& entry : ledger.entries)
     if (entry.event)
       add(entry.kind == LedgerEntryKind::kReserve ? entry.purpose : kRecovered, *entry.event,

@@ -16,11 +16,6 @@
 
 namespace obol::privacy {
 
-struct PlannedEvent {
-  std::string purpose;
-  Event event;
-};
-
 // Every release for `purpose` counts as `per_release`, by Renyi divergences and the classic
 // conversion; a local release by its formula, in which the paper's sensitivity is the radius.
 struct PublishedCount {
@@ -41,7 +36,7 @@ struct PublishedEpsilon {
   [[nodiscard]] bool is_a_guarantee() const { return count.holds && left_out.empty(); }
 };
 
-// Everything that a ledger has, after settlement.
+// Everything that a ledger certifies: what was planned; without a plan, what was spent.
 std::vector<PlannedEvent> released_in(const LedgerRecord& ledger);
 
 PublishedEpsilon account_as_published(const PublishedCount& count,

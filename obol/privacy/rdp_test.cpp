@@ -314,5 +314,25 @@ TEST(RdpAccountant, RefusesMixedNeighbours) {
                UnsupportedEvent);
 }
 
+// Gaussian noise has a divergence in closed form; the rest is the conversion, in longer numbers.
+TEST(RdpAccountant, RoundsOutwards) {
+  for (const double sigma : {0.3, 0.77, 1.1, 3.3, 17.0, 123.4})
+    for (const std::int64_t count : {1, 3, 170, 9999})
+      for (const double delta : {1e-3, 1e-5, 3e-7, 1e-12}) {
+        RdpAccountant accountant;
+        accountant.compose(Gaussian{sigma, count});
+        const RdpEpsilon found = accountant.epsilon(Delta{delta});
+        const long double order = found.order;
+        const long double rdp =
+            static_cast<long double>(count) * order / (2 * static_cast<long double>(sigma) * sigma);
+        const long double exact =
+            rdp + std::log1p(-1 / order) -
+            (std::log(static_cast<long double>(delta)) + std::log(order)) / (order - 1);
+        EXPECT_GE(static_cast<long double>(found.epsilon), exact) << sigma << ' ' << count;
+        EXPECT_LE(static_cast<long double>(found.epsilon), exact + 1e-9L * (1 + exact))
+            << sigma << ' ' << count;
+      }
+}
+
 }  // namespace
 }  // namespace obol::privacy

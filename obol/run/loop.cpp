@@ -41,9 +41,9 @@ void check_belongs(const Checkpoint& checkpoint, const RunFolder& folder, const 
     refuse("older than the ledger beside it", "of a ledger that has lost lines or is another");
 }
 
-constexpr std::array kEndings = {std::pair(Ending::kFinished, "finished"),
-                                 std::pair(Ending::kBudget, "budget"),
-                                 std::pair(Ending::kInterrupted, "interrupted")};
+constexpr std::array kEndings = {
+    std::pair(Ending::kFinished, "finished"), std::pair(Ending::kBudget, "budget"),
+    std::pair(Ending::kPlan, "plan"), std::pair(Ending::kInterrupted, "interrupted")};
 
 void write_outcome(const RunFolder& folder, const Outcome& outcome) {
   nlohmann::ordered_json value = {{"ending", nullptr},
@@ -164,7 +164,7 @@ Ending Loop::take_steps() {
     try {
       method_.step(step_ + 1, diagnostics_);
     } catch (const BudgetExceeded&) {
-      return Ending::kBudget;
+      return payment_ == nullptr ? Ending::kBudget : payment_->when_refused;
     } catch (const Interrupted&) {
       return Ending::kInterrupted;
     }
@@ -280,12 +280,18 @@ std::string in_words(const Outcome& outcome) {
       text = fmt::format("stopped by the budget after step {} of {}", number(outcome.steps),
                          number(outcome.total));
       break;
+    case Ending::kPlan:
+      text = fmt::format("ended after step {} of {}, when all that was planned was paid for",
+                         number(outcome.steps), number(outcome.total));
+      break;
     case Ending::kInterrupted:
       text = fmt::format("interrupted after step {} of {} (--resume goes on)",
                          number(outcome.steps), number(outcome.total));
       break;
   }
   if (outcome.epsilon) text += fmt::format(": epsilon {}", rounded_up(*outcome.epsilon));
+  if (outcome.epsilon && outcome.ending == Ending::kInterrupted)
+    text += " for all that was planned";
   return text + fmt::format(", {}", human_seconds(outcome.seconds));
 }
 

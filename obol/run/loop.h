@@ -10,8 +10,8 @@
 // A folder with a checkpoint is gone on with from there. Killed at any instant, a run leaves a
 // ledger that counts at least what was released: the guard's payment for a step is on disk before
 // the step, and the checkpoint that holds the step's result comes after. So a resumed run repeats
-// the steps since the checkpoint and pays for them again; it may then reach the budget before its
-// last step, which is an end like any other.
+// the steps since the checkpoint and pays for them again; it may then reach the budget, or the end
+// of its plan, before its last step, which is an end like any other.
 //
 // After SIGINT or SIGTERM (catch_interrupts in main) the step under way is finished, a checkpoint
 // written, and what was reserved ahead is given back; after an error the last alone.
@@ -72,17 +72,23 @@ class Method {
   virtual std::string generator() = 0;
 };
 
+enum class Ending {
+  kFinished,
+  kBudget,  // the budget does not allow the next step
+  kPlan,    // steps that were repeated used up what was planned
+  kInterrupted
+};
+
 // Who pays. All of it is the caller's.
 struct Payment {
   privacy::Ledger& ledger;
   privacy::BudgetGuard& guard;
   privacy::CertificateTerms terms;
   std::optional<Epsilon> budget = std::nullopt;  // to be shown
+  Ending when_refused = Ending::kBudget;         // where the guard refuses a step
 };
 
 enum class Diagnostics { kNone, kUnsafe };
-
-enum class Ending { kFinished, kBudget, kInterrupted };
 
 struct Outcome {
   Ending ending;

@@ -4,7 +4,8 @@
 //   EpsilonMeter meter(ledger, Delta{1e-5});
 //   if (const auto epsilon = meter.read()) ...   // exact for the ledger as it is, or nothing
 //
-// What is reserved ahead counts, so that the number is never too small.
+// It is what a certificate would say: of the whole plan, where there is one. Without a plan, what
+// is reserved ahead counts, so that the number is never too small.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include "obol/base/types.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/ledger.h"
+#include "obol/privacy/stages.h"
 
 namespace obol::run {
 
@@ -36,7 +38,7 @@ class EpsilonMeter {
   privacy::Accounting how_;
   std::function<double()> clock_;
   std::optional<double> epsilon_;
-  std::size_t lines_ = 0;  // of the ledger, when epsilon_ was computed
+  std::size_t lines_ = 0;  // of the ledger, or plans in it, when epsilon_ was computed
   double next_ = 0;
 };
 

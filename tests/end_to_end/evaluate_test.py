@@ -194,9 +194,28 @@ class Evaluation(WithImages):
         ledger = (self.trained / "ledger.jsonl").read_text()
         said = self.refused(self.trained, "--count", 200, "--classifiers", "logreg", "--no-quality",
                             "--noisy", 1, code=4)
-        self.assertIn("validation accuracy would exceed it", said)
+        self.assertIn("for validation accuracy would make it", said)
         self.assertEqual(ledger, (self.trained / "ledger.jsonl").read_text())
         obol("verify", self.trained)
+
+    def test_noisy_accuracies_that_were_planned_cost_no_more_and_others_open_a_stage(self):
+        run = self.train("planned", ("epsilon = 10", "epsilon = 20\nnoise_multiplier = 2\n"
+                                     "validation_releases = 2\nvalidation_noise = 10"))
+        stages = lambda: json.loads((run / "certificate.json").read_text())["guarantee"]["stages"]
+        epsilon = lambda: json.loads((run / "certificate.json").read_text())["guarantee"]["epsilon"]
+        before = epsilon()
+        once = (run, "--count", 100, "--classifiers", "logreg", "--no-quality", "--noisy", 10)
+        for _ in range(2):
+            self.evaluate(*once)
+            self.assertEqual((len(stages()), epsilon()), (1, before))
+        self.evaluate(*once)
+        first, second = stages()
+        self.assertAlmostEqual(first["delta"], 5e-6, delta=1e-15)
+        self.assertAlmostEqual(second["delta"], 5e-6, delta=1e-15)
+        self.assertGreater(first["epsilon"], before, "at its share of delta")
+        self.assertAlmostEqual(epsilon(), first["epsilon"] + second["epsilon"], delta=1e-9)
+        self.assertEqual(second["releases"][0]["event"]["count"], 1)
+        obol("verify", run)
 
     def test_fid_is_by_the_users_network(self):
         network = write_network(self.folder / "network.pt", 2047)

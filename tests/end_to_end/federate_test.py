@@ -132,8 +132,8 @@ class WithShards(unittest.TestCase):
                 "--out", self.folder / (out or f"client-{number}"), "--epsilon", 1000, "--delta", 1e-5,
                 *self.identity(f"client-{number}"), *more)
 
-    def join(self, number):
-        return self.start(f"client-{number}", *self.join_arguments(number))
+    def join(self, number, *more):
+        return self.start(f"client-{number}", *self.join_arguments(number, *more))
 
     def steps(self):
         metrics = self.folder / "run" / "metrics.jsonl"
@@ -154,7 +154,9 @@ class WithShards(unittest.TestCase):
     def kill_and_go_on(self, steps, victims):
         """A training in which these clients and the server are killed; all is there in the end."""
         server = self.serve(steps)
-        clients = {number: self.join(number) for number in range(1, self.clients + 1)}
+        # Those who stay answer for those who are gone: more than their share is planned.
+        clients = {number: self.join(number, "--answers", steps)
+                   for number in range(1, self.clients + 1)}
         self.wait_for_steps(30)
         for number in victims:
             self.kill(clients[number])
@@ -162,7 +164,7 @@ class WithShards(unittest.TestCase):
         if len(victims) < self.clients - 1:
             self.wait_for_steps(60)  # without them
         for number in victims:
-            clients[number] = self.join(number)
+            clients[number] = self.join(number, "--answers", steps)
         self.wait_for_steps(90)
         self.kill(server)
         server = self.serve(steps, "--resume")

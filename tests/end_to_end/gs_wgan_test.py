@@ -71,7 +71,7 @@ class GsWgan(WithImages):
 
     def test_killed_it_goes_on_and_counts_no_less(self):
         run = self.folder / "killed"
-        recipe = self.recipe("killed", 200)
+        recipe = self.recipe("killed", 200, ("delta = 1e-5", "delta = 1e-5\nspare_steps = 110"))
         training = start("train", recipe, "--out", run)
         wait_for_metrics(run)
         os.kill(training.pid, signal.SIGKILL)
@@ -80,11 +80,25 @@ class GsWgan(WithImages):
         self.assertLess(steps[-1], 200, "killed in time")
         before = uses_paid(run)
         self.assertGreaterEqual(before, -(-steps[-1] // 3))
-        obol("train", recipe, "--out", run, "--resume")
+        self.assertIn("finished 200 steps", obol("train", recipe, "--out", run, "--resume").stdout)
         # Turns that were reserved when it was killed are nobody's, at most a block of them.
         self.assertGreaterEqual(uses_paid(run), -(-200 // 3))
         self.assertLessEqual(uses_paid(run), -(-(200 + 100 + 10) // 3))
         obol("verify", run)
+
+    def test_killed_without_spare_steps_it_ends_within_its_plan(self):
+        run = self.folder / "killed early"
+        recipe = self.recipe("killed early", 200)
+        training = start("train", recipe, "--out", run)
+        wait_for_metrics(run)
+        os.kill(training.pid, signal.SIGKILL)
+        training.communicate()
+        said = obol("train", recipe, "--out", run, "--resume").stdout
+        self.assertRegex(said, r"ended after step \d+ of 200, when all that was planned was paid for")
+        self.assertEqual(uses_paid(run), -(-200 // 3))
+        planned = json.loads(obol("account", recipe, "--json").stdout)["epsilon"]
+        certificate = json.loads((run / "certificate.json").read_text())
+        self.assertAlmostEqual(certificate["guarantee"]["epsilon"], planned, delta=1e-9)
 
     def test_a_budget_ends_it(self):
         run = self.folder / "budget"

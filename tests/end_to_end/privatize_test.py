@@ -67,7 +67,7 @@ class Privatize(InFolder):
     def test_the_certificate_is_about_this_file(self):
         self.succeeds("privatize", "digits", *LAPLACE, "--out", "private.npz")
         out = self.succeeds("verify", "private-certificate")
-        self.assertIn("epsilon 20 at delta 0 (person), from 3 ledger entries", out)
+        self.assertIn("epsilon 20 at delta 0 (person), from 4 ledger entries", out)
         certificate = json.loads(pathlib.Path("private-certificate/certificate.json").read_text())
         self.assertEqual(certificate["guarantee"]["neighbours"], "person")
         self.assertAlmostEqual(certificate["as_published"]["epsilon"], 10, places=5)

@@ -10,6 +10,9 @@ import unittest
 
 OBOL = os.environ["OBOL"]
 SOURCE = pathlib.Path(os.environ["SOURCE"])
+# What data cost is kept apart from the user's own.
+_LEDGERS = tempfile.TemporaryDirectory()
+os.environ["OBOL_LEDGERS"] = _LEDGERS.name
 
 
 def obol(*arguments, **options):
@@ -52,16 +55,19 @@ def write_idx(folder, images, labels):
     return folder
 
 
-def write_ledger(folder, events, neighbours="add-remove", randomness="secure (OpenSSL)"):
+def write_ledger(folder, events, neighbours="add-remove", randomness="secure (OpenSSL)", plan=None):
     """A ledger, written without Obol's help from the description of its format."""
     folder.mkdir(parents=True, exist_ok=True)
     head = {"kind": "open", "sequence": 0, "time": "2026-01-31T12:00:00Z", "format": "obol-ledger",
             "version": 1, "neighbours": neighbours, "records": 60000,
             "fingerprint": "hmac-sha256:00ff", "randomness": randomness, "software": "0.1.0",
             "commit": "unknown"}
-    lines = [head] + [{"kind": "reserve", "sequence": i + 1, "time": "2026-01-31T12:00:01Z",
-                       "purpose": purpose, "event": event}
-                      for i, (purpose, event) in enumerate(events)]
+    lines = [head]
+    if plan:
+        lines.append({"kind": "plan", "sequence": 1, "time": "2026-01-31T12:00:00Z",
+                      "releases": [{"purpose": purpose, "event": event} for purpose, event in plan]})
+    lines += [{"kind": "reserve", "sequence": len(lines) + i, "time": "2026-01-31T12:00:01Z",
+               "purpose": purpose, "event": event} for i, (purpose, event) in enumerate(events)]
     text, previous = "", ""
     for line in lines:
         body = json.dumps(line, separators=(",", ":"))[:-1]

@@ -84,7 +84,8 @@ class Sweep(WithImages):
                 events.append(("training", cost["event"]))
         merged = write_ledger(self.folder / "merged", events)
         by_hand = json.loads(obol("account", merged, "--delta", "1e-5", "--json").stdout)
-        self.assertAlmostEqual(total["epsilon"], by_hand["epsilon"], delta=1e-9)
+        self.assertAlmostEqual(total["epsilon_if_fixed"], by_hand["epsilon"], delta=1e-9)
+        self.assertGreater(total["epsilon"], total["epsilon_if_fixed"])
 
     def test_what_fails_is_recorded_and_the_rest_goes_on_and_can_be_extended(self):
         out = self.folder / "some"

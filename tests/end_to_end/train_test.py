@@ -16,7 +16,7 @@ from training import RECIPE, WithImages, obol, start, wait_for_metrics
 
 BLOCK = 100  # releases that are reserved ahead
 # In the budget, for what is paid twice: more than a thousand steps.
-ROOM = ("epsilon = 10", "epsilon = 10\nnoise_multiplier = 6")
+ROOM = ("epsilon = 10", "epsilon = 10\nnoise_multiplier = 6\nspare_steps = 1500")
 
 
 def paid_steps(run):
@@ -98,7 +98,12 @@ class Training(WithImages):
         self.assertEqual(child.returncode, 130, err)
         self.assertIn("interrupted after step", out)
         self.assertIn("--resume", out)
+        self.assertIn("for all that was planned", out)
         obol("verify", run)
+        # When it was stopped may have been chosen by looking: certified is what was planned.
+        planned = json.loads(obol("account", recipe, "--json").stdout)["epsilon"]
+        self.assertLess(paid_steps(run), 120)
+        self.assertAlmostEqual(self.epsilon_of(run), planned, delta=1e-9)
         # Not by accident, and not with another recipe or other data.
         obol("train", recipe, "--out", run, code=2)
         said = obol("train", recipe, "--out", run, "--resume", "--set", "method.clip_norm=5",
@@ -158,7 +163,8 @@ class Training(WithImages):
         lost = BLOCK - (Rows(run).steps or [0])[-1]
         self.assertGreater(lost, 0, "the run was over before it was killed")
         said = obol("train", recipe, "--out", run, "--resume", "--threads", 1).stdout
-        self.assertRegex(said, r"stopped by the budget after step \d+ of 120: epsilon")
+        self.assertRegex(said, r"ended after step \d+ of 120, when all that was planned was paid for: "
+                               r"epsilon")
         self.assertLess(checkpoint_step(run), 120)
         self.assertIn("verified", obol("verify", run).stdout)
         self.assertLessEqual(self.epsilon_of(run), 10)

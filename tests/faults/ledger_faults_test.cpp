@@ -14,6 +14,7 @@
 #include "obol/privacy/ledger.h"
 #include "obol/privacy/ledger_line.h"
 #include "obol/privacy/ledger_testing.h"
+#include "obol/privacy/stages.h"
 #include "tests/faults/calls.h"
 #include "tests/faults/run.h"
 
@@ -93,6 +94,35 @@ TEST_F(LedgerFaults, CountsEnoughWhereverTheRunDiesOrTheDiskFails) {
     EXPECT_EQ(try_all(fault, "", 0), kCalls) << static_cast<int>(fault);
   for (std::int64_t call = 0; call < kCalls; ++call)
     survives("", 0, {.call = call, .fault = Fault::kFailHalfway});
+}
+
+// The certificate is about the plan: wherever the run dies, and however often it goes on, no more
+// than that is released.
+TEST_F(LedgerFaults, APlanCoversWhatIsReleasedWhereverTheRunDies) {
+  constexpr std::int64_t kPlanned = 25;
+  constexpr std::int64_t kCalls = 13;  // two more, for the plan
+  for (const Fault fault :
+       {Fault::kDieBefore, Fault::kDieHalfway, Fault::kDieAfter, Fault::kFail}) {
+    for (std::int64_t call = 0; call <= kCalls; ++call) {
+      const TemporaryFolder folder;
+      SharedCounter used;
+      const faults::Run run{.path = folder.path() / "ledger.jsonl",
+                            .block = kBlock,
+                            .planned = kPlanned,
+                            .used = &used};
+      const std::string name = fmt::format("fault {} at call {}", static_cast<int>(fault), call);
+      const Ending ending = execute_in_child(run, {.call = call, .fault = fault});
+      EXPECT_EQ(ending == Ending::kStopped, call >= kCalls) << name;
+      for (int again = 0; again < 3; ++again)
+        EXPECT_EQ(execute_in_child(run, {}), Ending::kStopped) << name;
+      const privacy::LedgerRecord record = privacy::read_ledger(run.path);
+      EXPECT_EQ(record.plans.size(), 1U) << name;
+      EXPECT_EQ(privacy::certified_count(record, "training"), kPlanned) << name;
+      EXPECT_EQ(record.left("training", kStep), 0) << name;
+      EXPECT_LE(used.value(), kPlanned) << name;
+      EXPECT_GE(used.value(), kPlanned - kBlock) << name;
+    }
+  }
 }
 
 // The folder's fsync, which is not the ledger's own, is not tried again.

@@ -1,5 +1,6 @@
 #include "tests/faults/run.h"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <new>
@@ -22,9 +23,17 @@ void execute(const Run& run) {
   const privacy::LedgerHeader header = privacy::some_header();
   Ledger ledger = std::filesystem::exists(run.path) ? Ledger::open(run.path, header)
                                                     : Ledger::create(run.path, header);
+  if (run.planned > 0 && !ledger.record().is_planned())
+    ledger.plan({{"training", with_count(kStep, run.planned)}});
   Reservation paid;
   for (std::int64_t step = 0; step < run.steps; ++step) {
-    if (paid.left() == 0) paid = ledger.reserve("training", with_count(kStep, run.block));
+    if (paid.left() == 0) {
+      const std::int64_t count = run.planned == 0
+                                     ? run.block
+                                     : std::min(run.block, ledger.record().left("training", kStep));
+      if (count == 0) return;  // the plan is used up
+      paid = ledger.reserve("training", with_count(kStep, count));
+    }
     paid.take();
     run.used->add(1);  // the release
   }

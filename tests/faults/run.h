@@ -35,7 +35,8 @@ class SharedCounter {
 struct Run {
   Path path;
   std::int64_t block = 10;
-  std::int64_t steps = 25;  // then it settles and stops
+  std::int64_t steps = 25;   // then it settles and stops
+  std::int64_t planned = 0;  // 0: without a plan
   SharedCounter* used = nullptr;
 };
 

@@ -69,7 +69,7 @@ run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& dat
       experiment, {.plan = plan, .steps = method_options.steps, .reserve = 1}, data, options,
       [&](const Setting& setting) -> std::unique_ptr<run::Method> {
         const Path own = setting.folder.make_private();
-        const std::int64_t entries = setting.ledger == nullptr ? 0 : setting.ledger->head().entries;
+        const std::int64_t entries = setting.resumed_at;
         Surroundings surroundings{
             .ledger = setting.ledger,
             .guard = setting.guard,

@@ -1,6 +1,7 @@
 #include "obol/method/ldp_wgan/fit.h"
 
 #include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -25,11 +26,14 @@ bool is_certified(const Experiment& experiment, const local::Privatized& data) {
 
 // What was paid when the records were privatised is to be said again, once.
 void note_price(privacy::Ledger& ledger, const local::Privatization& how, bool is_checked) {
-  const std::size_t noted = ledger.record().entries.size();
-  for (std::size_t k = noted; k < how.events.size(); ++k) {
-    const std::string purpose = how.events[k].purpose + (is_checked ? "" : privacy::kNotChecked);
-    privacy::Reservation paid = ledger.reserve(purpose, how.events[k].event);
-    paid.take(privacy::count_of(how.events[k].event));
+  std::vector<privacy::PlannedEvent> releases = how.events;
+  if (!is_checked)
+    for (privacy::PlannedEvent& one : releases) one.purpose += privacy::kNotChecked;
+  if (!ledger.record().is_planned() && ledger.spent().empty()) ledger.plan(releases);
+  if (ledger.record().is_planned()) releases = ledger.record().plans.front().releases;
+  for (std::size_t k = ledger.record().entries.size(); k < releases.size(); ++k) {
+    privacy::Reservation paid = ledger.reserve(releases[k].purpose, releases[k].event);
+    paid.take(privacy::count_of(releases[k].event));
     paid.settle();
   }
 }
