@@ -41,6 +41,35 @@ bool has_split(const std::string& source, data::ReadOptions options, data::Split
   }
 }
 
+// What other images declare themselves, and the rest as the run's recipe says; but for what a
+// single file has in its header, and not for bytes what numbers mean.
+data::Declaration declared_for(const std::string& source, const std::optional<std::string>& range,
+                               const data::ReadOptions& of_run) {
+  data::ReadOptions plain;
+  if (range) plain.declared.range = data::parse_value_range(*range);
+  data::Declaration declared = data::declared(source, plain);
+  const bool is_told = declared.range.has_value();
+  declared.fill_from(of_run.declared);
+  if (declared.size == of_run.declared.size) declared.size.reset();
+  if (is_told || !declared.range) return declared;
+  for (const data::Split split : {data::Split::kTest, data::Split::kTrain}) {
+    try {
+      plain.split = split;
+      if (data::describe(source, plain).are_bytes) declared.range.reset();
+      break;
+    } catch (const DataError&) {  // what is wrong with it, reading will say
+    }
+  }
+  return declared;
+}
+
+// Images that nothing declares have the classes of the generator, where their own are among them.
+void add_classes(data::Dataset& data, std::int64_t classes) {
+  const data::Declaration all{.classes = std::max(classes, data.num_classes())};
+  if (data.class_names == data::Declaration{.classes = data.num_classes()}.names())
+    data.class_names = all.names();
+}
+
 void require_some(const data::Dataset& data, const char* name, const std::string& where) {
   if (data.count() == 0)
     throw DataError(violation(fmt::format("the {} images", name), "at least one", "none", where));
@@ -103,7 +132,8 @@ Subject::Subject(const EvaluateRequest& request, const torch::Device& device) {
                               data::to_string(real_.shape)));
 }
 
-void Subject::read_real(const std::string& other) {
+void Subject::read_real(const EvaluateRequest& request) {
+  const std::string& other = request.against;
   data::ReadOptions options = described_.options();
   const std::string source = other.empty() ? described_.source.value_or("") : other;
   if (source.empty())
@@ -111,6 +141,7 @@ void Subject::read_real(const std::string& other) {
   if (is_local_ && other.empty())
     throw InvalidArgument(
         violation("--against", "given for a run on privatised records", "missing"));
+  if (!other.empty()) options.declared = declared_for(other, request.range, options);
   const data::Split trained_on = options.split;
   const bool has_test = has_split(source, options, data::Split::kTest);
   options.split = has_test ? data::Split::kTest : data::Split::kTrain;
@@ -124,6 +155,8 @@ void Subject::read_real(const std::string& other) {
   against_ = has_test ? "test" : "other images";
   if (!real_.is_labelled())
     throw DataError(violation("the real images", "labelled", "not", source));
+  if (!data::declared(source, options).classes && generator_)
+    add_classes(real_, generator_->num_classes());
   require_some(real_, "real", source);
 }
 
@@ -132,11 +165,11 @@ void Subject::read_run(const EvaluateRequest& request, const torch::Device& devi
   auto recipe = recipe::Recipe::parse(folder_->recipe(), "recipe.toml");
   described_ = recipe.read<data::RecipeData>("data");
   is_local_ = method::method_of(recipe) == "ldp-wgan";
-  read_real(request.against);
   if (!fs::exists(folder_->generator()))
     throw DataError(
         violation(folder_->path().string(), "a run with a generator", "one that has none yet"));
   generator_ = model::load_generator(folder_->generator());
+  read_real(request);
   if (generator_->num_classes() > real_.num_classes())
     throw DataError(violation("the classes of the real images",
                               fmt::format("the {} of the generator", generator_->num_classes()),
@@ -150,7 +183,7 @@ void Subject::read_file(const EvaluateRequest& request) {
   samples_ = data::read(request.subject);
   if (request.against.empty())
     throw InvalidArgument(violation("--against", "given with a file of samples", "missing"));
-  read_real(request.against);
+  read_real(request);
   require_some(samples_, "synthetic", request.subject);
   if (samples_.is_labelled()) align_labels(samples_, real_.class_names, request.subject);
   if (request.count && *request.count < samples_.count())
@@ -177,7 +210,7 @@ Private<data::Dataset> Subject::training() const {
   if (is_local_)
     throw InvalidArgument(
         "the images that the run learnt must be at hand for this, but only privatised records are");
-  return Private<data::Dataset>(data::read(*described_.source, described_.options()));
+  return data::read_private(*described_.source, described_.options());
 }
 
 }  // namespace obol::cli

@@ -44,7 +44,7 @@ class Subject {
   [[nodiscard]] Private<data::Dataset> training() const;
 
  private:
-  void read_real(const std::string& other);
+  void read_real(const EvaluateRequest& request);
   void read_run(const EvaluateRequest& request, const torch::Device& device);
   void read_file(const EvaluateRequest& request);
 
