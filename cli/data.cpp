@@ -294,7 +294,11 @@ data::Declaration declared_of(const data::Dataset& data, const Source& source) {
 }
 
 void write_declaration(const data::Declaration& declared, const Path& written) {
-  if (!declared.classes && !declared.range) return;  // the file itself says the rest
+  if (!declared.classes && !declared.range) {  // the file itself says the rest
+    std::error_code ignored;
+    std::filesystem::remove(data::declaration_path(written), ignored);  // of an older file
+    return;
+  }
   write_file(data::declaration_path(written),
              "# Written by 'obol data convert', as the source is declared.\n" + to_toml(declared));
 }

@@ -29,7 +29,7 @@ class NumPy(InFolder):
         np.savez_compressed("in.npz", images=pictures, labels=np.arange(7) % 3)
         self.succeeds("privatize", "in.npz", "--mechanism", "gaussian", "--epsilon", "1e6", "--delta",
                       "1e-4", "--radius", "1e3", "--labels", "randomized-response", "--label-epsilon",
-                      "60", "--out", "private.npz")
+                      "60", "--range", "0,1", "--classes", "3", "--out", "private.npz")
         with np.load("private.npz") as stored:
             how = json.loads(stored["privatization"].tobytes())
             self.assertEqual(stored["records"].dtype, np.float32)
@@ -39,12 +39,15 @@ class NumPy(InFolder):
             np.testing.assert_array_equal(stored["labels"], np.arange(7) % 3)
 
     def test_colour_and_floats_survive_the_way_through_obol(self):
-        for pictures in (self.random.integers(0, 256, (3, 5, 4, 3), dtype=np.uint8),
-                         self.random.random((3, 5, 4, 3), dtype=np.float32)):
+        for pictures in (self.random.random((3, 5, 4, 3), dtype=np.float32),
+                         self.random.integers(0, 256, (3, 5, 4, 3), dtype=np.uint8)):
             np.savez("in.npz", images=pictures, labels=np.array([2, 0, 1]))
-            self.succeeds("data", "convert", "in.npz", "out.npz")
+            floats = pictures.dtype == np.float32
+            self.succeeds("data", "convert", "in.npz", "out.npz", *(["--range", "0,1"] if floats else []))
             with np.load("out.npz") as stored:
                 np.testing.assert_array_equal(stored["images"], pictures)
+            # Also over an older file, which had another declaration.
+            self.assertEqual((self.folder / "out.npz.declaration.toml").exists(), floats)
 
     def test_every_type_order_and_layout_means_the_same_pictures(self):
         pictures = self.random.integers(0, 256, (4, 6, 6), dtype=np.uint8)
@@ -59,9 +62,9 @@ class NumPy(InFolder):
             for save in (np.savez, np.savez_compressed):
                 with self.subTest(name=name, save=save.__name__):
                     save("in.npz", images=array, labels=np.arange(4))
-                    self.succeeds("data", "convert", "in.npz", "out.npz")
+                    self.succeeds("data", "convert", "in.npz", "out.npz", "--range", "0,255")
                     with np.load("out.npz") as stored:
-                        np.testing.assert_array_equal(stored["images"], pictures)
+                        np.testing.assert_allclose(stored["images"] * 255, pictures, atol=1e-4)
                         np.testing.assert_array_equal(stored["labels"], np.arange(4))
 
     def test_keras_names_give_both_splits(self):

@@ -294,6 +294,27 @@ class Training(WithImages):
         self.assertEqual(said.stdout.strip(), f"{path}.declaration.toml")
         obol("train", recipe, "--out", self.folder / "declared")
 
+    def test_other_layouts_are_trained_on_as_declared(self):
+        images, labels = bands(self.random, 60)
+        table = self.folder / "table.csv"
+        lines = [",".join(map(str, [label, *image.ravel()])) for label, image in zip(labels, images)]
+        table.write_text("\n".join([*lines, ",".join(["9", "nan"] + 783 * ["1e9"])]) + "\n")
+        photos = self.folder / "photos"
+        obol("data", "convert", self.data, f"{photos}/*.png")  # declared as its source is
+        (photos / "emu").mkdir()
+        (photos / "emu" / "a.png").write_text("not a picture")
+        for name, source, keys in (("table", table, 'range = "0,255"\nsize = "28x28"\n'),
+                                   ("photos", photos, "")):
+            recipe = self.recipe(name, 2, (str(self.data), str(source)), ("classes = 3\n", "classes = 3\n" + keys))
+            run = self.folder / f"{name}-run"
+            said = obol("train", recipe, "--out", run, code=3).stderr
+            self.assertRegex(said, r"\Aobol: error: every record of [^\n]+ must be as declared \(3 classes, 28x28")
+            self.assertNotIn("emu", said)
+            obol("train", recipe, "--out", run, "--set", "data.outside=map")
+            samples = self.folder / f"{name}-samples.npz"
+            obol("sample", run, "--count", 30, "--out", samples)
+            self.assertEqual(set(numpy.load(samples)["labels"]), {0, 1, 2})
+
     def generator_of(self, name, images, labels, *more):
         """Of a run on other images, of which nothing is released but the noise and the data's share."""
         path = self.folder / f"{name}.npz"
