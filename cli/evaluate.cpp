@@ -132,6 +132,9 @@ void add_evaluate(CLI::App& root, Action& action) {
   command->add_option("run", request.subject, "the folder of a run, or images")->required();
   command->add_option("--against", request.against,
                       "real data: its test split, or all of it (the test split of the recipe's)");
+  command->add_option("--range", request.range,
+                      "LOW,HIGH of the numbers in --against, if they are not bytes and neither its "
+                      "declaration nor the run's recipe says it");
   command->add_option("--classifiers", request.classifiers, "logreg, mlp, cnn (all three)")
       ->delimiter(',')
       ->check(CLI::IsMember({"logreg", "mlp", "cnn"}));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/app.h"
+#include "cli/declaration.h"
 #include "cli/numbers.h"
 #include "cli/tensor_part.h"
 #include "obol/base/text.h"
@@ -90,6 +91,7 @@ void add_serve(CLI::App& root, Action& action) {
 void add_join(CLI::App& root, Action& action) {
   struct Arguments {
     JoinRequest request;
+    data::DeclarationKeys declared;
     std::string out;
     std::optional<double> epsilon;
     std::optional<double> delta;
@@ -104,6 +106,7 @@ void add_join(CLI::App& root, Action& action) {
   command->add_option("server", request.server, "HOST:PORT, as in the server's certificate")
       ->required();
   command->add_option("--data", request.data, "the private images; they stay here")->required();
+  add_declaration_options(*command, arguments->declared);
   command
       ->add_option("--out", arguments->out,
                    "ledger, certificate and critic; a folder that is there is gone on with")
@@ -122,6 +125,7 @@ void add_join(CLI::App& root, Action& action) {
     action = [arguments] {
       JoinRequest& given = arguments->request;
       given.out = arguments->out;
+      given.declared = to_toml(arguments->declared.declaration());
       given.epsilon = *arguments->epsilon;
       given.delta = *arguments->delta;
       given.least_noise = arguments->least_noise.value_or(given.least_noise);

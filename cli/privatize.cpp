@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.h"
+#include "cli/declaration.h"
 #include "cli/numbers.h"
 #include "obol/base/text.h"
 #include "obol/local/wavelet.h"
@@ -90,7 +91,13 @@ ExitCode run_privatize(const PrivatizeArguments& arguments) {
   const PrivatizeOptions options = options_of(arguments);
   // Whatever can be refused without the data is refused before they are read.
   plan(options, {.channels = 1, .height = 1, .width = 1}, {"0", "1"});
-  const auto records = data::stream(*arguments.source.source, arguments.source.options());
+  data::ReadOptions reading = arguments.source.options();
+  reading.reading = data::Reading::kPrivate;
+  const std::string& source = *arguments.source.source;
+  // Labels that are dropped need no classes.
+  if (!options.label_epsilon && !data::declared(source, reading).classes)
+    reading.declared.classes = 0;
+  const auto records = data::stream(source, reading);
   const local::PrivatizeOutcome outcome = privatize(
       *records, options, {.path = arguments.out, .count = arguments.count, .seed = arguments.seed});
   const local::Privatization& how = outcome.how;
@@ -193,7 +200,7 @@ void add_denoise(CLI::App& root, Action& action) {
   command->add_option("--split", arguments->clean.split, "of the clean data (train)")
       ->check(CLI::IsMember({"train", "validation", "test"}));
   command->add_option("--resize", arguments->clean.resize, "of the clean data, WxH");
-  command->add_option("--range", arguments->clean.range, "of the clean data, LOW,HIGH");
+  command->add_option("--range", arguments->clean.declared.range, "of the clean data, LOW,HIGH");
   command->add_option("--out", arguments->out, "FILE.npz")->required();
   command->callback(
       [&action, arguments] { action = [arguments] { return run_denoise(*arguments); }; });
@@ -233,8 +240,7 @@ void add_privatize(CLI::App& root, Action& action) {
   command->add_option("--split", source.split, "train (default), validation or test")
       ->check(CLI::IsMember({"train", "validation", "test"}));
   command->add_option("--resize", source.resize, "WxH: area averaging down, linear up");
-  command->add_option("--range", source.range,
-                      "LOW,HIGH of the numbers, if neither bytes nor 0..1");
+  add_declaration_options(*command, source.declared);
   command->add_option("--crop", source.crop, "side of the centred square of a picture")
       ->check(CLI::PositiveNumber);
   command->add_option("--attribute", source.attribute, "CelebA's attribute that is the label");

@@ -96,8 +96,9 @@ struct ExportRequest {
 
 // obol evaluate. Texts may be empty where optional.
 struct EvaluateRequest {
-  std::string subject;  // the folder of a run, or labelled images
-  std::string against;  // empty: the test split of the recipe's data
+  std::string subject;               // the folder of a run, or labelled images
+  std::string against;               // empty: the test split of the recipe's data
+  std::optional<std::string> range;  // LOW,HIGH of the numbers in `against`, if not bytes
   std::vector<std::string> classifiers = {"logreg", "mlp", "cnn"};
   std::string protocol = "quick";
   std::optional<std::int64_t> count;  // 60000 of a run, all of a file
@@ -146,6 +147,7 @@ struct ServeRequest {
 struct JoinRequest {
   std::string server;
   std::string data;
+  std::string declared;  // by options, as the TOML of a declaration
   std::filesystem::path out;
   IdentityFiles identity;
   double epsilon = 0;

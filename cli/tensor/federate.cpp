@@ -29,7 +29,10 @@ run::Outcome run_serve(const ServeRequest& request) {
 JoinAnswer run_join(const JoinRequest& request) {
   using federated::Ending;
   const torch::Device device = use_device(request.device, request.threads);
-  const Private<data::Dataset> data(data::read(request.data));
+  // Whatever the labels and pictures are, the client answers alike.
+  const Private<data::Dataset> data = data::read_private(
+      request.data, {.declared = data::parse_declaration(request.declared, "the options"),
+                     .outside = data::Outside::kMap});
   const federated::Joined joined =
       federated::join({.connection = {.server = request.server,
                                       .identity = identity_of(request.identity),

@@ -45,6 +45,35 @@ bool has_split(const std::string& source, data::ReadOptions options, data::Split
   }
 }
 
+// What other images declare themselves, and the rest as the run's recipe says; but for what a
+// single file has in its header, and not for bytes what numbers mean.
+data::Declaration declared_for(const std::string& source, const std::optional<std::string>& range,
+                               const data::ReadOptions& of_run) {
+  data::ReadOptions plain;
+  if (range) plain.declared.range = data::parse_value_range(*range);
+  data::Declaration declared = data::declared(source, plain);
+  const bool is_told = declared.range.has_value();
+  declared.fill_from(of_run.declared);
+  if (declared.size == of_run.declared.size) declared.size.reset();
+  if (is_told || !declared.range) return declared;
+  for (const data::Split split : {data::Split::kTest, data::Split::kTrain}) {
+    try {
+      plain.split = split;
+      if (data::describe(source, plain).are_bytes) declared.range.reset();
+      break;
+    } catch (const DataError&) {  // what is wrong with it, reading will say
+    }
+  }
+  return declared;
+}
+
+// Images that nothing declares have the classes of the generator, where their own are among them.
+void add_classes(data::Dataset& data, std::int64_t classes) {
+  const data::Declaration all{.classes = std::max(classes, data.num_classes())};
+  if (data.class_names == data::Declaration{.classes = data.num_classes()}.names())
+    data.class_names = all.names();
+}
+
 void require_some(const data::Dataset& data, const char* name, const std::string& where) {
   if (data.count() == 0)
     throw DataError(violation(fmt::format("the {} images", name), "at least one", "none", where));
@@ -128,7 +157,8 @@ void Subject::check_are_others() const {
                               "partly the same", source_));
 }
 
-void Subject::read_real(const std::string& other) {
+void Subject::read_real(const EvaluateRequest& request) {
+  const std::string& other = request.against;
   data::ReadOptions options = described_.options();
   const std::string source = other.empty() ? described_.source.value_or("") : other;
   if (source.empty())
@@ -140,6 +170,7 @@ void Subject::read_real(const std::string& other) {
     throw InvalidArgument(violation(
         "--against", "given for a run that is not one's own, whose recipe names no file to open",
         "missing", folder_->path().string()));
+  if (!other.empty()) options.declared = declared_for(other, request.range, options);
   const data::Split trained_on = options.split;
   const bool has_test = has_split(source, options, data::Split::kTest);
   options.split = has_test ? data::Split::kTest : data::Split::kTrain;
@@ -153,6 +184,8 @@ void Subject::read_real(const std::string& other) {
   against_ = has_test ? "test" : "other images";
   if (!real_.is_labelled())
     throw DataError(violation("the real images", "labelled", "not", source));
+  if (!data::declared(source, options).classes && generator_)
+    add_classes(real_, generator_->num_classes());
   require_some(real_, "real", source);
   // Splits of one data set are declared to be apart; whoever names another may be mistaken.
   if (folder_ && described_.source && !is_local_ && !is_same) check_are_others();
@@ -163,9 +196,9 @@ void Subject::read_run(const EvaluateRequest& request, const torch::Device& devi
   auto recipe = recipe::Recipe::parse(folder_->recipe(), "recipe.toml");
   described_ = recipe.read<data::RecipeData>("data");
   is_local_ = method::method_of(recipe) == "ldp-wgan";
-  read_real(request.against);
   folder_->require_generator();
   generator_ = model::load_generator(folder_->generator());
+  read_real(request);
   if (generator_->num_classes() > real_.num_classes())
     throw DataError(violation("the classes of the real images",
                               fmt::format("the {} of the generator", generator_->num_classes()),
@@ -179,7 +212,7 @@ void Subject::read_file(const EvaluateRequest& request) {
   samples_ = data::read(request.subject);
   if (request.against.empty())
     throw InvalidArgument(violation("--against", "given with a file of samples", "missing"));
-  read_real(request.against);
+  read_real(request);
   require_some(samples_, "synthetic", request.subject);
   if (samples_.is_labelled()) align_labels(samples_, real_.class_names, request.subject);
   if (request.count && *request.count < samples_.count())
@@ -213,7 +246,7 @@ Private<data::Dataset> Subject::training() const {
   if (!may_open_data())
     throw InvalidArgument(violation(folder_->path().string(), "a run of one's own for this",
                                     "not: what the recipe of another's names is not opened"));
-  return Private<data::Dataset>(data::read(*described_.source, described_.options()));
+  return data::read_private(*described_.source, described_.options());
 }
 
 }  // namespace obol::cli

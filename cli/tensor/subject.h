@@ -49,7 +49,7 @@ class Subject {
  private:
   // A recipe that came from elsewhere does not decide which files are opened here.
   [[nodiscard]] bool may_open_data() const;
-  void read_real(const std::string& other);
+  void read_real(const EvaluateRequest& request);
   // DataError where some of the real images are those that the run was trained on.
   void check_are_others() const;
   void read_run(const EvaluateRequest& request, const torch::Device& device);

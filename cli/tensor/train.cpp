@@ -31,7 +31,7 @@ const std::string& source_of(const method::Experiment& experiment) {
 }
 
 // Known data that are not here yet are brought.
-data::Dataset read_data(const method::Experiment& experiment) {
+Private<data::Dataset> read_data(const method::Experiment& experiment) {
   const data::RecipeData& described = experiment.data;
   const std::string& source = source_of(experiment);
   const data::KnownDataset* known = data::find_known(source);
@@ -39,7 +39,7 @@ data::Dataset read_data(const method::Experiment& experiment) {
     log_info("fetching {}", known->name);
     static_cast<void>(data::fetch(known->name));
   }
-  return data::read(source, described.options());
+  return data::read_private(source, described.options());
 }
 
 // Privatised before they came here: anything else is refused, so that this side never has it.
@@ -54,7 +54,7 @@ local::Privatized read_privatized(const method::Experiment& experiment) {
 template <class MethodOptions>
 run::Outcome read_and_fit(recipe::Recipe& recipe, const method::FitOptions& options) {
   const auto experiment = method::read_experiment<MethodOptions>(recipe);
-  return fit(experiment, Private<data::Dataset>(read_data(experiment)), options);
+  return fit(experiment, read_data(experiment), options);
 }
 
 // Of the folder of a run or release, or of a file.

@@ -79,7 +79,7 @@ const std::vector<KnownDataset>& catalogue() {
   static const std::vector<KnownDataset> kKnown = {
       {.name = "mnist",
        .summary = "handwritten digits, 60,000 + 10,000 of 28x28 in 10 classes",
-       .class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
+       .declared = {.classes = 10},
        .files = {{"train-images-idx3-ubyte",
                   "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"},
                  {"train-labels-idx1-ubyte",
@@ -91,8 +91,9 @@ const std::vector<KnownDataset>& catalogue() {
        .by_hand = "install npm, or place the four IDX files of MNIST there"},
       {.name = "fashion-mnist",
        .summary = "clothes, 60,000 + 10,000 of 28x28 in 10 classes",
-       .class_names = {"T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt",
-                       "Sneaker", "Bag", "Ankle boot"},
+       .declared = {.classes = 10,
+                    .class_names = {"T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal",
+                                    "Shirt", "Sneaker", "Bag", "Ankle boot"}},
        .files = {{"train-images-idx3-ubyte",
                   "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"},
                  {"train-labels-idx1-ubyte",
@@ -105,7 +106,8 @@ const std::vector<KnownDataset>& catalogue() {
                   "there"},
       {.name = "celeba",
        .summary = "faces, 162,770 + 19,867 + 19,962 of 178x218 with 40 attributes",
-       .class_names = {},
+       // Its classes are those of the attribute that a recipe names.
+       .declared = {.channels = 3, .size = ImageSize{.width = 178, .height = 218}},
        .files = {},
        .by_hand = "its licence asks you to get it yourself: place img_align_celeba/, "
                   "list_attr_celeba.txt and list_eval_partition.txt there"},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "obol/base/file.h"
+#include "obol/data/declaration.h"
 
 namespace obol::data {
 
@@ -20,7 +21,7 @@ struct KnownFile {
 struct KnownDataset {
   std::string name;
   std::string summary;
-  std::vector<std::string> class_names;
+  Declaration declared;          // beyond what the headers of its files say
   std::vector<KnownFile> files;  // none: cannot be fetched
   std::string by_hand;           // how to place the files without fetching
 };

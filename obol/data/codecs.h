@@ -1,5 +1,5 @@
 // PNG and JPEG through libpng and libjpeg. Either may be missing from a build; then its functions
-// throw a DataError that says so. Pixels are [height, width, channels].
+// throw an InvalidArgument that says so. Pixels are [height, width, channels].
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// CSV of pixels: one record a line, whole numbers 0..255 or fractions, a label column or none.
 #include "obol/data/csv.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,7 +11,6 @@
 #include "obol/base/interrupt.h"
 #include "obol/base/text.h"
 #include "obol/data/pixels.h"
-#include "obol/data/record_stream.h"
 
 namespace obol::data {
 namespace {
@@ -21,7 +20,8 @@ constexpr std::size_t kLongestLine = std::size_t{1} << 24;
 // Lines out of a stream, without their ends.
 class LineReader {
  public:
-  explicit LineReader(Stream& stream) : stream_(stream) {}
+  // Where the reading is private, `where` does not tell the line.
+  LineReader(Stream& stream, Reading reading) : stream_(stream), reading_(reading) {}
 
   bool next(std::string& line) {
     line.clear();
@@ -48,10 +48,14 @@ class LineReader {
     return !line.empty();
   }
 
-  [[nodiscard]] std::string where() const { return fmt::format("{}:{}", stream_.name(), number_); }
+  [[nodiscard]] std::string where() const {
+    if (reading_ == Reading::kPrivate) return stream_.name();
+    return fmt::format("{}:{}", stream_.name(), number_);
+  }
 
  private:
   Stream& stream_;
+  Reading reading_;
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 16);
   std::size_t used_ = 0;
   std::size_t filled_ = 0;
@@ -61,6 +65,8 @@ class LineReader {
 struct Columns {
   std::size_t count = 0;
   std::optional<std::size_t> label;
+
+  [[nodiscard]] std::size_t pixels() const { return count - (label ? 1 : 0); }
 };
 
 std::optional<std::size_t> named_column(const std::vector<std::string>& header,
@@ -87,67 +93,128 @@ bool is_header_line(const std::vector<std::string>& cells) {
 }
 
 // A column that the user named; else one called label or class; else, with no header, the first if
-// the rest is a square.
-Columns find_columns(const std::vector<std::string>& first, bool is_header,
-                     const std::optional<std::string>& wanted, const std::string& where) {
-  Columns columns{.count = first.size(), .label = std::nullopt};
-  if (wanted && *wanted == "none") return columns;
+// there are classes or the rest is a square.
+std::optional<std::size_t> find_label(const std::vector<std::string>& first, bool is_header,
+                                      const ReadOptions& options, const std::string& where) {
+  const std::optional<std::string>& wanted = options.label_column;
+  if (wanted && *wanted == "none") return std::nullopt;
   if (wanted) {
-    if (is_header) columns.label = named_column(first, *wanted);
+    if (is_header)
+      if (const auto named = named_column(first, *wanted)) return named;
     const auto number = parse_integer(*wanted);
-    if (!columns.label && number && *number >= 0 &&
-        static_cast<std::size_t>(*number) < first.size())
-      columns.label = static_cast<std::size_t>(*number);
-    if (!columns.label)
+    if (!number || *number < 0 || static_cast<std::size_t>(*number) >= first.size())
       throw InvalidArgument(violation("the label column", "one that the file has", *wanted, where));
-    return columns;
+    return static_cast<std::size_t>(*number);
   }
   if (is_header) {
-    for (const char* name : {"label", "class"})
-      if (!columns.label) columns.label = named_column(first, name);
-    return columns;
+    const auto label = named_column(first, "label");
+    return label ? label : named_column(first, "class");
   }
+  if (options.declared.classes.value_or(0) > 0) return 0;
+  // Without classes, and all that is declared is pixels.
+  if (options.declared.classes && options.declared.size) return std::nullopt;
   const bool rest_is_square = first.size() > 1 && shape_of_flat(first.size() - 1).height > 1;
   const bool all_is_square = shape_of_flat(first.size()).height > 1;
-  if (rest_is_square && !all_is_square) columns.label = 0;
+  return rest_is_square && !all_is_square ? std::optional<std::size_t>(0) : std::nullopt;
+}
+
+// As many as the declared size has pixels, else as many as the first line has.
+Columns find_columns(const std::vector<std::string>& first, bool is_header,
+                     const ReadOptions& options, const std::string& where) {
+  Columns columns{.count = first.size(), .label = find_label(first, is_header, options, where)};
+  if (const auto& size = options.declared.size)
+    columns.count =
+        static_cast<std::size_t>(size->width * size->height) + (columns.label ? 1U : 0U);
+  if (columns.pixels() == 0)
+    throw DataError(violation("a CSV line", "one with pixels", "without any", where));
   return columns;
 }
 
-// Keeps whole numbers 0..255 as bytes, a quarter of the memory, for as long as there is nothing
-// else.
-class Collector {
- public:
-  void add(float value) {
-    if (floats_.empty()) {
-      if (value >= 0.0F && value <= 255.0F && value == std::trunc(value)) {
-        bytes_.push_back(static_cast<std::uint8_t>(value));
-        return;
-      }
-      floats_.assign(bytes_.begin(), bytes_.end());
-      bytes_ = {};
-    }
-    floats_.push_back(value);
-  }
-  Pixels finish(const std::optional<ValueRange>& range, std::size_t per_record,
-                const std::string& where) {
-    // Zeros and ones alone are black and white, as they are in other formats.
-    const bool is_binary =
-        std::none_of(bytes_.begin(), bytes_.end(), [](std::uint8_t b) { return b > 1; });
-    if (floats_.empty() && !range && !is_binary) return std::move(bytes_);
-    if (floats_.empty()) floats_.assign(bytes_.begin(), bytes_.end());
-    return to_pixels(std::move(floats_), range, per_record, where);
-  }
-
- private:
-  std::vector<std::uint8_t> bytes_;
-  std::vector<float> floats_;
+// The numbers of a file, before anything says what they mean.
+struct Table {
+  Columns columns;
+  std::vector<float> pixels;   // [count, columns.pixels()]
+  std::vector<double> labels;  // [count], or none
+  std::int64_t count = 0;
 };
 
-std::int32_t label_of(float value, const std::string& where) {
-  constexpr float kMostClasses = 65536;
-  if (value < 0 || value >= kMostClasses || value != std::trunc(value))
-    throw DataError(violation("a label", "a whole number from 0 to 65535", value, where));
-  return static_cast<std::int32_t>(value);
+void check_length(const std::vector<std::string>& cells, const Columns& columns,
+                  const std::string& where) {
+  if (cells.size() != columns.count)
+    throw DataError(violation("a CSV line", fmt::format("{} cells long", columns.count),
+                              fmt::format("{} cells long", cells.size()), where));
+}
+
+// The cells of a record, or DataError.
+std::vector<float> parse_line(const std::vector<std::string>& cells, const Columns& columns,
+                              const std::string& where) {
+  check_length(cells, columns, where);
+  std::vector<float> values;
+  values.reserve(cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto value = parse_cell(cells[i]);
+    if (!value)
+      throw DataError(
+          violation(fmt::format("cell {}", i), "a number", cells[i].substr(0, 40), where));
+    values.push_back(*value);
+  }
+  return values;
+}
+
+// A record that is not as declared and not to be refused has no number in it.
+std::vector<float> parse_record(const std::vector<std::string>& cells, const Columns& columns,
+                                const std::string& where, const ReadOptions& options,
+                                const std::string& source) {
+  try {
+    return parse_line(cells, columns, where);
+  } catch (const DataError& error) {
+    on_outside(options, source, error.what());
+    return std::vector<float>(columns.count, std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
+Table parse_table(const Bytes& bytes, const ReadOptions& options) {
+  const auto stream = open_stream(bytes, options.limits);
+  LineReader lines(*stream, options.reading);
+  std::string line;
+  Table table;
+  Columns& columns = table.columns;
+  while (lines.next(line)) {
+    if (trim(line).empty()) continue;
+    check_interrupt();
+    const std::vector<std::string> cells = split(line, ',');
+    if (columns.count == 0) {
+      const bool is_header = is_header_line(cells);
+      columns = find_columns(cells, is_header, options, lines.where());
+      if (is_header) {
+        check_length(cells, columns, lines.where());
+        continue;
+      }
+    }
+    const std::vector<float> record =
+        parse_record(cells, columns, lines.where(), options, bytes.name());
+    for (std::size_t i = 0; i < record.size(); ++i) {
+      if (i == columns.label)
+        table.labels.push_back(record[i]);
+      else
+        table.pixels.push_back(record[i]);
+    }
+    ++table.count;
+  }
+  if (table.count == 0)
+    throw DataError(violation("the number of records", "at least 1", 0, bytes.name()));
+  return table;
+}
+
+ImageShape shape_of(const Table& table, const ReadOptions& options, const std::string& where) {
+  const ImageShape shape = shape_of_flat(table.columns.pixels(), options.declared);
+  check_shape(shape, options.declared, where);
+  return shape;
+}
+
+Labels labels_of(const Table& table, const ReadOptions& options, const std::string& where) {
+  if (!table.columns.label) return settled_labels(std::nullopt, options, where);
+  return settled_labels(table.labels, options, where);
 }
 
 class CsvReader final : public Reader {
@@ -155,23 +222,22 @@ class CsvReader final : public Reader {
   CsvReader(const Path& path, ReadOptions options) : bytes_(path), options_(std::move(options)) {}
 
   Description describe() override {
-    const Dataset data = read();
+    const Table table = parse_table(bytes_, options_);
+    Dataset only_labels;
+    take_labels(labels_of(table, options_, bytes_.name()), only_labels);
     return {.format = "CSV",
-            .shape = data.shape,
-            .count = data.count(),
-            .class_names = data.class_names,
-            .class_counts = class_counts(data)};
+            .shape = shape_of(table, options_, bytes_.name()),
+            .count = table.count,
+            .class_names = only_labels.class_names,
+            .class_counts = class_counts(only_labels),
+            .are_bytes = false};
   }
 
   Dataset read() override { return read_csv(bytes_, options_); }
 
-  std::unique_ptr<RecordStream> stream() override {
-    // Without it the values decide what they mean: a CSV file has no types.
-    if (!options_.range)
-      throw InvalidArgument(violation("--range",
-                                      "given for a CSV file that is read record by record",
-                                      "missing", bytes_.name()));
-    return Reader::stream();
+  std::optional<NumbersSeen> see_numbers() override {
+    const Table table = parse_table(bytes_, options_);
+    return numbers_seen(table.pixels, table.columns.pixels());
   }
 
  private:
@@ -182,49 +248,26 @@ class CsvReader final : public Reader {
 }  // namespace
 
 Dataset read_csv(const Bytes& bytes, const ReadOptions& options) {
-  const auto stream = open_stream(bytes, options.limits);
-  LineReader lines(*stream);
-  std::string line;
-  Columns columns;
-  Collector pixels;
-  Dataset data;
-  while (lines.next(line)) {
-    if (trim(line).empty()) continue;
-    check_interrupt();
-    const std::vector<std::string> cells = split(line, ',');
-    if (columns.count == 0) {
-      const bool is_header = is_header_line(cells);
-      columns = find_columns(cells, is_header, options.label_column, lines.where());
-      if (columns.count == (columns.label ? 1U : 0U))
-        throw DataError(violation("a CSV line", "one with pixels", "without any", lines.where()));
-      if (is_header) continue;
-    }
-    if (cells.size() != columns.count)
-      throw DataError(violation("a CSV line", fmt::format("{} cells long", columns.count),
-                                fmt::format("{} cells long", cells.size()), lines.where()));
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const auto value = parse_cell(cells[i]);
-      if (!value || !std::isfinite(*value))
-        throw DataError(violation(fmt::format("cell {}", i), "a finite number",
-                                  cells[i].substr(0, 40), lines.where()));
-      if (i == columns.label)
-        data.labels.push_back(label_of(*value, lines.where()));
-      else
-        pixels.add(*value);
-    }
-    ++data.declared_size;
-  }
-  if (data.declared_size == 0)
-    throw DataError(violation("the number of records", "at least 1", 0, bytes.name()));
-  const std::size_t per_record = columns.count - (columns.label ? 1 : 0);
-  data.shape = shape_of_flat(per_record);
-  data.pixels = pixels.finish(options.range, per_record, bytes.name());
-  data.class_names = numbered_classes(data.labels);
+  // A CSV file has no types, and values must not decide what they mean.
+  if (!options.declared.range) refuse_undeclared("range", bytes.name());
+  Table table = parse_table(bytes, options);
+  Dataset data{.shape = shape_of(table, options, bytes.name()),
+               .pixels = {},
+               .labels = {},
+               .class_names = {},
+               .declared_size = table.count};
+  take_labels(labels_of(table, options, bytes.name()), data);
+  data.pixels =
+      unit_pixels(std::move(table.pixels), *options.declared.range, table.columns.pixels());
   return data;
 }
 
 std::unique_ptr<Reader> open_csv(const Path& path, const ReadOptions& options) {
   require_whole(options, path.string());
+  require_classes(options, path.string());
+  // Else the first record would decide how many cells the others must have.
+  if (options.declared.maps())
+    require_declared(options.declared.size.has_value(), "size", options, path.string());
   return std::make_unique<CsvReader>(path, options);
 }
 

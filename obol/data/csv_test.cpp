@@ -1,5 +1,6 @@
 #include "obol/data/csv.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,6 @@
 namespace obol::data {
 namespace {
 
-using testing::bytes_of;
 using testing::floats_of;
 using testing::gzip;
 using testing::in_memory;
@@ -22,8 +22,17 @@ using testing::usage_refusal;
 using CsvLabels = std::vector<std::int32_t>;
 using Values = std::vector<std::uint8_t>;
 
-Dataset read_text_as_csv(const std::string& text, const ReadOptions& options = {}) {
+// Numbers are from 0 to 255 where nothing else is said.
+Dataset read_text_as_csv(const std::string& text, ReadOptions options = {}) {
+  if (!options.declared.range) options.declared.range = ValueRange{.low = 0, .high = 255};
   return read_csv(in_memory(text), options);
+}
+
+std::vector<std::uint8_t> whole_numbers(const Dataset& data) {
+  std::vector<std::uint8_t> numbers;
+  for (const float pixel : floats_of(data))
+    numbers.push_back(static_cast<std::uint8_t>(std::lround(pixel * 255)));
+  return numbers;
 }
 
 std::string csv_refusal(const std::string& text, const ReadOptions& options = {}) {
@@ -34,7 +43,7 @@ TEST(Csv, TakesTheLabelFromTheColumnOfThatName) {
   for (const std::string header : {"a,label,b", "a,class,b", "a, Label ,b"}) {
     const Dataset data = read_text_as_csv(header + "\n1,2,3\n4,0,6\n");
     EXPECT_EQ(data.labels, (CsvLabels{2, 0})) << header;
-    EXPECT_EQ(bytes_of(data), (Values{1, 3, 4, 6})) << header;
+    EXPECT_EQ(whole_numbers(data), (Values{1, 3, 4, 6})) << header;
     EXPECT_EQ(data.shape, (ImageShape{.channels = 1, .height = 1, .width = 2}));
     EXPECT_EQ(data.num_classes(), 3);
     EXPECT_EQ(data.declared_size, 2);
@@ -51,7 +60,7 @@ TEST(Csv, WithoutAHeaderTakesTheFirstColumnWhereTheRestIsASquare) {
   const Dataset data = read_text_as_csv("7,1,2,3,4\n3,5,6,7,8\n");
   EXPECT_EQ(data.labels, (CsvLabels{7, 3}));
   EXPECT_EQ(data.shape, (ImageShape{.channels = 1, .height = 2, .width = 2}));
-  EXPECT_EQ(bytes_of(data), (Values{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(whole_numbers(data), (Values{1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_FALSE(read_text_as_csv("1,2,3,4\n").is_labelled());
   EXPECT_FALSE(read_text_as_csv("1,2,3\n").is_labelled());
 }
@@ -74,46 +83,75 @@ TEST(Csv, RefusesAColumnThatIsNotThere) {
                      {"label column", "test.bin:1"}));
 }
 
-TEST(Csv, KeepsFractionsAndScalesRanges) {
-  EXPECT_EQ(floats_of(read_text_as_csv("0,0.5\n1,2.5e-1\n")),
+TEST(Csv, ScalesFromTheDeclaredRange) {
+  EXPECT_EQ(floats_of(read_text_as_csv("0,0.5\n1,2.5e-1\n", {.declared = {.range = ValueRange{}}})),
             (std::vector<float>{0, 0.5, 1, 0.25}));
-  const ReadOptions options{.range = ValueRange{.low = -1, .high = 1}};
-  EXPECT_EQ(floats_of(read_text_as_csv("-1,0\n1,0.5\n", options)),
-            (std::vector<float>{0, 0.5, 1, 0.75}));
-  EXPECT_EQ(floats_of(read_text_as_csv("0,1\n", options)), (std::vector<float>{0.5, 1}));
+  const ReadOptions options{.declared = {.range = ValueRange{.low = -1, .high = 1}}};
+  EXPECT_EQ(floats_of(read_text_as_csv("-1,0\n1,0.5\n-7,7\n", options)),
+            (std::vector<float>{0, 0.5, 1, 0.75, 0, 1}));
 }
 
-TEST(Csv, MakesBytesOfWholeNumbersHoweverWritten) {
-  EXPECT_EQ(bytes_of(read_text_as_csv("0, 7 ,255.0\n2e1,1,2\n")), (Values{0, 7, 255, 20, 1, 2}));
+TEST(Csv, ReadsNumbersHoweverWritten) {
+  EXPECT_EQ(whole_numbers(read_text_as_csv("0, 7 ,255.0\n2e1,1,2\n")),
+            (Values{0, 7, 255, 20, 1, 2}));
+}
+
+TEST(Csv, MustSayWhatItsNumbersMean) {
+  const std::string text = "0,1\n1,1\n";
+  EXPECT_TRUE(says(usage_refusal([&] { (void)read_csv(in_memory(text)); }),
+                   {"data.range must be declared", "test.bin.declaration.toml"}));
+}
+
+TEST(Csv, LetsNoRecordDecideWhatTheOthersMean) {
+  const ReadOptions unit{.declared = {.range = ValueRange{}}};
+  for (const std::string third : {"0,1", "2,0", "255,0.5", "-1,1e9", "nan,1", "inf,-inf"}) {
+    const std::vector<float> pixels =
+        floats_of(read_text_as_csv("0,1\n1,0\n" + third + "\n", unit));
+    EXPECT_EQ(std::vector<float>(pixels.begin(), pixels.begin() + 4),
+              (std::vector<float>{0, 1, 1, 0}))
+        << third;
+  }
 }
 
 TEST(Csv, KnowsAHeaderWhoseColumnsAreNumbered) {
   const Dataset data = read_text_as_csv("label,0,1,2,3\n7,1,2,3,4\n");
   EXPECT_EQ(data.labels, CsvLabels{7});
-  EXPECT_EQ(bytes_of(data), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(whole_numbers(data), (Values{1, 2, 3, 4}));
   EXPECT_TRUE(says(csv_refusal("1,oops,3,4\n5,6,7,8\n"), {"test.bin:1", "cell 1"}));
 }
 
-TEST(Csv, TakesZerosAndOnesForBlackAndWhite) {
-  EXPECT_EQ(floats_of(read_text_as_csv("0,1\n1,1\n")), (std::vector<float>{0, 1, 1, 1}));
-}
-
-TEST(Csv, RefusesPixelsOutOfRangeWithTheirRecord) {
-  EXPECT_TRUE(says(csv_refusal("1,2,3\n4,5,256\n"), {"pixel 2 of record 1", "256", "test.bin"}));
-  EXPECT_TRUE(says(csv_refusal("1,2,3\n-4,5,6\n"), {"pixel 0 of record 1", "-4"}));
-  EXPECT_TRUE(says(csv_refusal("100,2,0.5\n"), {"pixel 2 of record 0", "0.5"}));
-}
-
-TEST(Csv, RefusesWhatIsNoFiniteNumberWithLineAndCell) {
-  for (const std::string cell : {"nan", "inf", "-inf", "x", "", "1.5.2", "0x10", "1e999", "1 2"})
-    EXPECT_TRUE(says(csv_refusal("1,2\n3," + cell + "\n"), {"test.bin:2", "cell 1", "finite"}))
+TEST(Csv, RefusesWhatIsNoNumberWithLineAndCell) {
+  for (const std::string cell : {"x", "", "1.5.2", "0x10", "1e999", "1 2"})
+    EXPECT_TRUE(says(csv_refusal("1,2\n3," + cell + "\n"), {"test.bin:2", "cell 1", "number"}))
         << cell;
+}
+
+TEST(Csv, TellsNothingOfTheRecordThatIsNotAsDeclared) {
+  const ReadOptions options{.declared = {.classes = 3}, .reading = Reading::kPrivate};
+  const std::string expected = csv_refusal("label,a\n1,1\n7,1\n", options);
+  EXPECT_TRUE(says(expected, {"test.bin", "as declared", "3 classes", "outside"}));
+  for (const std::string line : {"-1,1", "0.5,1", "nan,1", "x,1", "1,x", "1", "1,2,3", "1,"}) {
+    EXPECT_EQ(csv_refusal("label,a\n1,1\n" + line + "\n", options), expected) << line;
+    EXPECT_EQ(csv_refusal("label,a\n" + line + "\n1,1\n1,1\n", options), expected) << line;
+  }
+}
+
+TEST(Csv, MapsWhatIsNotAsDeclared) {
+  const ReadOptions options{.declared = {.classes = 3,
+                                         .size = ImageSize{.width = 2, .height = 1},
+                                         .outside = Outside::kMap},
+                            .reading = Reading::kPrivate};
+  const Dataset data =
+      read_text_as_csv("1,2,3\n9,4,5\n-1,6,7\n2,x,8\n1\n1,2,3,4\n1,9,nan\n", options);
+  EXPECT_EQ(data.labels, (CsvLabels{1, 2, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(whole_numbers(data), (Values{2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(data.num_classes(), 3);
 }
 
 TEST(Csv, RefusesLabelsThatAreNoClasses) {
   for (const std::string label : {"0.5", "-1", "65536"})
     EXPECT_TRUE(
-        says(csv_refusal("label,a\n1,1\n" + label + ",1\n"), {"test.bin:3", "label", label}));
+        says(csv_refusal("label,a\n1,1\n" + label + ",1\n"), {"test.bin", "label 1", label}));
 }
 
 TEST(Csv, RefusesAnotherNumberOfCellsWithTheLine) {
@@ -126,7 +164,7 @@ TEST(Csv, ReadsAnyLineEndsAndEmptyLines) {
   for (const std::string text :
        {"1,2\n3,4\n", "1,2\n3,4", "1,2\r\n3,4\r\n", "1,2\r\n3,4", "\n\n1,2\n\n  \r\n3,4\n\n\n"}) {
     const Dataset data = read_text_as_csv(text);
-    EXPECT_EQ(bytes_of(data), expected);
+    EXPECT_EQ(whole_numbers(data), expected);
     EXPECT_EQ(data.count(), 2);
   }
   EXPECT_EQ(read_text_as_csv("a,label\r\n1,2\r\n").labels, CsvLabels{2});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,22 @@ std::string to_string(const ImageShape& shape) {
 std::int64_t Dataset::count() const {
   const auto size = std::visit([](const auto& p) { return p.size(); }, pixels);
   return shape.pixels() == 0 ? 0 : static_cast<std::int64_t>(size) / shape.pixels();
+}
+
+void Dataset::make_sound() {
+  if (auto* floats = std::get_if<std::vector<float>>(&pixels)) {
+    const auto per_record = static_cast<std::size_t>(shape.pixels());
+    for (std::size_t start = 0; per_record > 0 && start < floats->size(); start += per_record) {
+      const auto record =
+          std::span(*floats).subspan(start, std::min(per_record, floats->size() - start));
+      if (!std::all_of(record.begin(), record.end(), [](float p) { return std::isfinite(p); }))
+        std::fill(record.begin(), record.end(), 0.0F);
+      for (float& pixel : record) pixel = std::clamp(pixel, 0.0F, 1.0F);
+    }
+  }
+  const auto last = static_cast<std::int32_t>(num_classes()) - 1;
+  if (last < 0) return;
+  for (std::int32_t& label : labels) label = std::clamp(label, 0, last);
 }
 
 void sort_class_names(std::vector<std::string>& names) {

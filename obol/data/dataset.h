@@ -50,6 +50,9 @@ struct Dataset {
   // Not by the labels: an empty batch of labelled data is labelled.
   [[nodiscard]] bool is_labelled() const noexcept { return !class_names.empty(); }
   [[nodiscard]] PublicFacts public_facts() const { return {shape, num_classes(), declared_size}; }
+  // Record by record, so that none decides about another: one with a number that is not finite is
+  // black, other numbers are brought into [0, 1], labels into the classes. Private data are so.
+  void make_sound();
 };
 
 // Numbers by their size, anything else by the alphabet.

@@ -125,42 +125,39 @@ TEST(Layout, InterleavesBack) {
   EXPECT_EQ(there, record);
 }
 
-TEST(ToPixels, LeavesFractionsAndMakesBytesOfWholeNumbers) {
-  const Pixels floats = to_pixels({0.0F, 0.25F, 1.0F}, std::nullopt, 3, "here");
-  EXPECT_EQ(std::get<std::vector<float>>(floats), (std::vector<float>{0.0F, 0.25F, 1.0F}));
-  const Pixels bytes = to_pixels({0.0F, 1.0F, 255.0F}, std::nullopt, 3, "here");
-  EXPECT_EQ(std::get<PixelBytes>(bytes), (std::vector<std::uint8_t>{0, 1, 255}));
+TEST(UnitPixels, AreScaledFromTheRangeAndClampedToIt) {
+  EXPECT_EQ(unit_pixels({-1, 0, 1, -7, 9, 0.5F}, {.low = -1, .high = 1}, 3),
+            (std::vector<float>{0, 0.5F, 1, 0, 1, 0.75F}));
 }
 
-TEST(ToPixels, ScalesFromTheRangeThatIsGiven) {
-  const Pixels pixels = to_pixels({-1.0F, 0.0F, 1.0F}, ValueRange{.low = -1, .high = 1}, 3, "here");
-  EXPECT_EQ(std::get<std::vector<float>>(pixels), (std::vector<float>{0.0F, 0.5F, 1.0F}));
+TEST(UnitPixels, AreFiniteInARangeThatOnlyDoublesCanTellApart) {
+  EXPECT_EQ(unit_pixels({1}, {.low = 1.0, .high = 1.0 + 1e-12}, 1), std::vector<float>{0});
 }
 
-TEST(ToPixels, GivesFiniteNumbersInARangeThatOnlyDoublesCanTellApart) {
-  const ValueRange range{.low = 1.0, .high = 1.0 + 1e-12};
-  const Pixels pixels = to_pixels({1.0F}, range, 1, "here");
-  EXPECT_EQ(std::get<std::vector<float>>(pixels), std::vector<float>{0.0F});
-}
-
-TEST(ToPixels, NamesPixelAndRecordOfWhatItRefuses) {
-  const auto message = [](std::vector<float> values, std::optional<ValueRange> range) {
-    return refusal([&] { (void)to_pixels(values, range, 2, "here"); });
-  };
+TEST(UnitPixels, OfARecordThatIsNotFiniteAreBlackAndNoOthers) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(says(message({0, 0, 0, kNan}, {}), {"pixel 1 of record 1", "finite", "here"}));
-  EXPECT_TRUE(says(message({kInfinity, 0}, ValueRange{}), {"pixel 0 of record 0", "finite"}));
-  EXPECT_TRUE(says(message({0, 0, 256, 0}, {}), {"pixel 0 of record 1", "256"}));
-  EXPECT_TRUE(says(message({-1, 0}, {}), {"pixel 0 of record 0", "-1"}));
-  EXPECT_TRUE(says(message({2, 0.5F}, {}), {"pixel 1 of record 0", "0.5", "--range"}));
-  EXPECT_TRUE(says(message({0, 1.5F}, ValueRange{.low = 0, .high = 1}),
-                   {"pixel 1 of record 0", "between 0 and 1", "1.5"}));
+  EXPECT_EQ(unit_pixels({1, 1, 1, kNan, 1, 0.5F, -kInfinity, 1}, {.low = -1, .high = 1}, 2),
+            (std::vector<float>{1, 1, 0, 0, 1, 0.75F, 0, 0}));
+}
+
+TEST(MakeSound, LooksAtEveryRecordAlone) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  Dataset data{.shape = {.channels = 1, .height = 1, .width = 2},
+               .pixels = std::vector<float>{0.5F, 1, kNan, 1, 7, -1},
+               .labels = {1, -3, 9},
+               .class_names = {"a", "b"},
+               .declared_size = 3};
+  data.make_sound();
+  EXPECT_EQ(std::get<std::vector<float>>(data.pixels), (std::vector<float>{0.5F, 1, 0, 0, 1, 0}));
+  EXPECT_EQ(data.labels, (std::vector<std::int32_t>{1, 0, 1}));
 }
 
 TEST(ShapeOfFlat, MakesSquaresAndElseOneLine) {
   EXPECT_EQ(shape_of_flat(784), (ImageShape{.channels = 1, .height = 28, .width = 28}));
   EXPECT_EQ(shape_of_flat(785), (ImageShape{.channels = 1, .height = 1, .width = 785}));
+  EXPECT_EQ(shape_of_flat(6, {.size = ImageSize{.width = 3, .height = 2}}),
+            (ImageShape{.channels = 1, .height = 2, .width = 3}));
   EXPECT_EQ(shape_of_flat(1), (ImageShape{.channels = 1, .height = 1, .width = 1}));
 }
 

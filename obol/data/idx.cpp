@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -62,19 +63,13 @@ class IdxStream final : public RecordStream {
  public:
   // `bytes` and `stream`, which reads them, are past the header.
   IdxStream(const ImageShape& shape, std::int64_t count, std::unique_ptr<FileBytes> bytes,
-            std::unique_ptr<Stream> stream, std::optional<Path> labels)
+            std::unique_ptr<Stream> stream, std::function<Labels()> labels)
       : RecordStream(shape, count),
         bytes_(std::move(bytes)),
         stream_(std::move(stream)),
         labels_(std::move(labels)) {}
 
-  Labels labels() override {
-    if (!labels_) return {};
-    Labels result{.labels = read_idx_labels(FileBytes(*labels_)), .class_names = {}};
-    check_label_count(result.labels, count(), *labels_);
-    result.class_names = numbered_classes(result.labels);
-    return result;
-  }
+  Labels labels() override { return labels_(); }
 
  private:
   Pixels read(std::int64_t count) override {
@@ -87,34 +82,35 @@ class IdxStream final : public RecordStream {
 
   std::unique_ptr<FileBytes> bytes_;
   std::unique_ptr<Stream> stream_;
-  std::optional<Path> labels_;
+  std::function<Labels()> labels_;
 };
 
 class IdxReader final : public Reader {
  public:
-  IdxReader(Path images, const ReadOptions& options)
-      : images_(std::move(images)), labels_(labels_beside(images_)), limits_(options.limits) {}
+  IdxReader(Path images, ReadOptions options)
+      : images_(std::move(images)), labels_(labels_beside(images_)), options_(std::move(options)) {}
 
   Description describe() override {
     const FileBytes bytes(images_);
-    const auto stream = open_array(bytes, limits_);
+    const auto stream = open_array(bytes, options_.limits);
     const IdxHeader header = read_idx_header(*stream);
-    Description description{.format = "IDX",
-                            .shape = image_shape(header, *stream),
-                            .count = static_cast<std::int64_t>(header.dimensions[0]),
-                            .class_names = {},
-                            .class_counts = {}};
+    Dataset only_labels;
+    const auto count = static_cast<std::int64_t>(header.dimensions.front());
+    const ImageShape shape = image_shape(header, *stream);
+    check_shape(shape, options_.declared, images_.string());
     claimed_bytes(header.dimensions, 1, *stream, {.max_bytes = kNoLimit});
-    if (labels_) describe_labels(read_idx_labels(FileBytes(*labels_), limits_), description);
-    return description;
+    take_labels(read_labels(count), only_labels);
+    return {.format = "IDX",
+            .shape = shape,
+            .count = count,
+            .class_names = only_labels.class_names,
+            .class_counts = class_counts(only_labels)};
   }
 
   Dataset read() override {
-    Dataset data = read_idx_images(FileBytes(images_), limits_);
-    if (labels_) {
-      data.labels = read_idx_labels(FileBytes(*labels_), limits_);
-      data.class_names = numbered_classes(data.labels);
-    }
+    Dataset data = read_idx_images(FileBytes(images_), options_.limits);
+    check_shape(data.shape, options_.declared, images_.string());
+    take_labels(read_labels(data.declared_size), data);
     return data;
   }
 
@@ -124,23 +120,26 @@ class IdxReader final : public Reader {
     auto stream = open_stream(*bytes, no_limit);
     const IdxHeader header = read_idx_header(*stream);
     const ImageShape shape = image_shape(header, *stream);
+    check_shape(shape, options_.declared, images_.string());
     claimed_bytes(header.dimensions, 1, *stream, no_limit);
-    return std::make_unique<IdxStream>(shape, static_cast<std::int64_t>(header.dimensions[0]),
-                                       std::move(bytes), std::move(stream), labels_);
+    const auto count = static_cast<std::int64_t>(header.dimensions.front());
+    return std::make_unique<IdxStream>(
+        shape, count, std::move(bytes), std::move(stream),
+        [reader = *this, count] { return reader.read_labels(count); });
   }
 
  private:
-  void describe_labels(const std::vector<std::int32_t>& labels, Description& description) const {
-    check_label_count(labels, description.count, *labels_);
-    description.class_names = numbered_classes(labels);
-    description.class_counts.resize(description.class_names.size());
-    for (const std::int32_t label : labels)
-      ++description.class_counts[static_cast<std::size_t>(label)];
+  [[nodiscard]] Labels read_labels(std::int64_t count) const {
+    if (!labels_) return settled_labels(std::nullopt, options_, images_.string());
+    const std::vector<std::int32_t> found = read_idx_labels(FileBytes(*labels_), options_.limits);
+    check_label_count(found, count, *labels_);
+    return settled_labels(std::vector<double>(found.begin(), found.end()), options_,
+                          images_.string());
   }
 
   Path images_;
   std::optional<Path> labels_;
-  ReadLimits limits_;
+  ReadOptions options_;
 };
 
 }  // namespace
@@ -230,10 +229,12 @@ void write_idx(const Dataset& data, const Path& folder) {
 
 std::unique_ptr<Reader> open_idx(const Path& images, const ReadOptions& options) {
   require_whole(options, images.string());
+  require_classes(options, images.string());
   return std::make_unique<IdxReader>(images, options);
 }
 
 std::unique_ptr<Reader> open_idx_folder(const Path& folder, const ReadOptions& options) {
+  require_classes(options, folder.string());
   // Split names as MNIST has them; a folder without a split holds "images-idx3-ubyte".
   const std::string prefix = options.split == Split::kTrain  ? "train-"
                              : options.split == Split::kTest ? "t10k-"

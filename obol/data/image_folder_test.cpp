@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/data/reader.h"
+#include "obol/data/record_stream.h"
 #include "obol/data/testing.h"
 
 // The folders of these tests are full of pictures.
@@ -26,6 +27,19 @@ using Names = std::vector<std::string>;
 
 constexpr ImageShape kGrey{.channels = 1, .height = 2, .width = 2};
 constexpr ImageShape kColour{.channels = 3, .height = 2, .width = 2};
+
+class WithFolder {
+ public:
+  explicit WithFolder(const Path& folder) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(folder);
+  }
+  ~WithFolder() { std::filesystem::current_path(before_); }
+  WithFolder(const WithFolder&) = delete;
+  WithFolder& operator=(const WithFolder&) = delete;
+
+ private:
+  Path before_;
+};
 
 std::string grey_png(std::uint8_t value, std::int64_t height = 2, std::int64_t width = 2) {
   return png(plain_picture({.channels = 1, .height = height, .width = width}, value));
@@ -171,6 +185,112 @@ TEST(ImageFolder, IsRefusedBeyondTheLimitOfAllPicturesTogether) {
   EXPECT_EQ(read(folder.path().string(), {.limits = {.max_bytes = 160}}).count(), 40);
 }
 
+// Grey pictures of two classes, declared so.
+const ReadOptions kCatsAndDogs{.declared = {.classes = 2,
+                                            .class_names = {"dog", "cat"},
+                                            .channels = 1,
+                                            .size = ImageSize{.width = 2, .height = 2}},
+                               .reading = Reading::kPrivate};
+
+ReadOptions mapped(ReadOptions options) {
+  options.declared.outside = Outside::kMap;
+  return options;
+}
+
+TEST(ImageFolder, HasTheDeclaredClassesInTheirOrder) {
+  const TemporaryFolder folder;
+  put(folder.path(), "declaration.toml", "channels = 1\n");
+  put(folder.path(), "cat/a.png", grey_png(10));
+  const Dataset data = read(folder.path().string(), kCatsAndDogs);
+  EXPECT_EQ(data.class_names, (Names{"dog", "cat"}));
+  EXPECT_EQ(data.labels, FolderLabels{1});
+  std::filesystem::create_directory(folder.path() / "emu");  // without pictures, no record
+  EXPECT_EQ(read(folder.path().string(), kCatsAndDogs).class_names, data.class_names);
+  EXPECT_EQ(stream(folder.path().string(), kCatsAndDogs)->labels().labels, FolderLabels{1});
+}
+
+TEST(ImageFolder, MustBeDeclaredToBePrivate) {
+  const TemporaryFolder folder;
+  put(folder.path(), "cat/a.png", grey_png(10));
+  const auto lacks = [&](auto remove) {
+    ReadOptions options = kCatsAndDogs;
+    remove(options.declared);
+    return usage_refusal([&] { (void)read(folder.path().string(), options); });
+  };
+  EXPECT_TRUE(says(lacks([](Declaration& d) { d.classes.reset(); }),
+                   {"data.classes must be declared", "declaration.toml"}));
+  EXPECT_TRUE(says(lacks([](Declaration& d) { d.channels.reset(); }), {"data.channels"}));
+  EXPECT_TRUE(says(lacks([](Declaration& d) { d.size.reset(); }), {"data.size"}));
+}
+
+TEST(ImageFolder, TellsNothingOfThePictureThatIsNotAsDeclared) {
+  std::string expected;
+  for (const auto& [name, content] : std::vector<std::pair<std::string, std::string>>{
+           {"cat/0.png", grey_png(10, 3, 2)},
+           {"cat/z.png", grey_png(10, 9, 9)},
+           {"dog/a.png", png(plain_picture(kColour, 10))},
+           {"dog/b.png", "not a picture"},
+           {"emu/a.png", grey_png(10)},
+           {"loose.png", grey_png(10)}}) {
+    const TemporaryFolder parent;
+    const WithFolder inside(parent.path());
+    put("photos", "cat/a.png", grey_png(10));
+    put("photos", "dog/c.png", grey_png(10));
+    put("photos", name, content);
+    const std::string said = refusal([] { (void)read("photos", kCatsAndDogs); });
+    if (expected.empty()) expected = said;
+    EXPECT_EQ(said, expected) << name;
+  }
+  EXPECT_TRUE(says(expected, {"photos", "as declared", "2 classes, 2x2, 1 channel"}));
+}
+
+TEST(ImageFolder, MapsWhatIsNotAsDeclared) {
+  const TemporaryFolder folder;
+  put(folder.path(), "dog/a.png", "not a picture");
+  put(folder.path(), "dog/b.png", grey_png(20, 6, 5));
+  put(folder.path(), "dog/c.png", png(plain_picture(kColour, 30)));
+  put(folder.path(), "emu/a.png", grey_png(40));
+  put(folder.path(), "loose.png", grey_png(50));
+  const Dataset data = read(folder.path().string(), mapped(kCatsAndDogs));
+  EXPECT_EQ(data.labels, (FolderLabels{0, 0, 0, 1, 1}));
+  EXPECT_EQ(bytes_of(data), (std::vector<std::uint8_t>{0,  0,  0,  0,  20, 20, 20, 20, 30, 30,
+                                                       30, 30, 40, 40, 40, 40, 50, 50, 50, 50}));
+}
+
+TEST(ImageFolder, IsGreyOrInColourWhateverTheFirstPictureIs) {
+  for (const std::string name : {"cat/0.png", "cat/z.png"}) {
+    const TemporaryFolder folder;
+    put(folder.path(), "cat/a.png", grey_png(10));
+    put(folder.path(), name, png(plain_picture(kColour, 30)));
+    ReadOptions colour = kCatsAndDogs;
+    colour.declared.channels = 3;
+    EXPECT_EQ(read(folder.path().string(), colour).shape, kColour);
+    EXPECT_EQ(read(folder.path().string(), mapped(kCatsAndDogs)).shape, kGrey);
+  }
+}
+
+TEST(ImageFolder, DeclaredUnlabelledIsSoWhereverThePicturesLie) {
+  const TemporaryFolder folder;
+  put(folder.path(), "cat/a.png", grey_png(10));
+  put(folder.path(), "b.png", grey_png(20));
+  ReadOptions options = kCatsAndDogs;
+  options.declared.classes = 0;
+  options.declared.class_names.clear();
+  const Dataset data = read(folder.path().string(), options);
+  EXPECT_FALSE(data.is_labelled());
+  EXPECT_EQ(data.count(), 2);
+}
+
+TEST(ImageFolder, IsNotRefusedForASizeThatTheResizingMakes) {
+  const TemporaryFolder folder;
+  put(folder.path(), "cat/a.png", grey_png(10, 3, 5));
+  put(folder.path(), "cat/b.png", grey_png(20, 7, 2));
+  ReadOptions options = kCatsAndDogs;
+  options.declared.size.reset();
+  options.resize = ImageSize{.width = 2, .height = 2};
+  EXPECT_EQ(read(folder.path().string(), options).shape, kGrey);
+}
+
 // Faces of three sizes of grey, one in each split and two in the first.
 class CelebA : public ::testing::Test {
  protected:
@@ -217,6 +337,32 @@ TEST_F(CelebA, TakesAnAttributeAsTheLabel) {
   EXPECT_EQ(data.labels, (FolderLabels{1, 0}));
   EXPECT_EQ(read_it({.attribute = "Smiling"}).labels, (FolderLabels{0, 1}));
   EXPECT_FALSE(read_it().is_labelled());
+}
+
+TEST_F(CelebA, IsDeclaredByItsAttributeAndSize) {
+  ReadOptions options{.attribute = "Male", .reading = Reading::kPrivate};
+  EXPECT_TRUE(says(usage_refusal([&] { (void)read_it(options); }), {"data.size"}));
+  options.declared = {.channels = 3, .size = ImageSize{.width = 36, .height = 44}};
+  EXPECT_EQ(read_it(options).class_names, (Names{"not Male", "Male"}));
+  options.declared.classes = 3;
+  EXPECT_TRUE(says(usage_refusal([&] { (void)read_it(options); }),
+                   {"data.classes", "2", "data.attribute", "3"}));
+}
+
+TEST_F(CelebA, TellsNothingOfThePictureThatIsNotAsDeclared) {
+  ReadOptions options{.declared = {.channels = 3, .size = ImageSize{.width = 36, .height = 44}},
+                      .attribute = "Male",
+                      .reading = Reading::kPrivate};
+  const auto said = [&] { return refusal([&] { (void)read_it(options); }); };
+  put(path(), "list_attr_celeba.txt", "1\nMale\n000001.jpg -1\n");
+  const std::string expected = said();
+  EXPECT_TRUE(says(expected, {path().string(), "as declared"}));
+  put(path(), "list_attr_celeba.txt", "1\nMale\n000001.jpg -1\n000004.jpg 7\n");
+  EXPECT_EQ(said(), expected);
+  put(path(), "list_eval_partition.txt", "000001.jpg 0\n");
+  EXPECT_EQ(said(), expected);
+  options.declared.outside = Outside::kMap;
+  EXPECT_EQ(read_it(options).labels, (FolderLabels{0, 1, 1, 1}));
 }
 
 TEST_F(CelebA, SuggestsTheAttributeThatWasMeant) {

@@ -115,7 +115,7 @@ Picture decode_jpeg(std::span<const std::byte> content, const std::string& name,
 #else
 
 Picture decode_jpeg(std::span<const std::byte>, const std::string& name, const ReadLimits&) {
-  throw DataError(violation("JPEG support", "built in to read a JPEG picture", "not", name));
+  throw InvalidArgument(violation("JPEG support", "built in to read a JPEG picture", "not", name));
 }
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,14 +24,15 @@ struct Layout {
 
 bool can_be_channels(std::uint64_t size) { return size == 1 || size == 3; }
 
-Layout layout_of(const std::vector<std::uint64_t>& shape, const std::string& where) {
+Layout layout_by_header(const std::vector<std::uint64_t>& shape, const Declaration& declared,
+                        const std::string& where) {
   constexpr std::uint64_t kLargestSide = std::uint64_t{1} << 32;
   for (const std::uint64_t side : shape)
     if (side == 0 || side > kLargestSide)
       throw DataError(violation("the shape of the images", "of sides from 1 to 2^32",
                                 fmt::format("[{}]", fmt::join(shape, ", ")), where));
   const auto side = [&](std::size_t d) { return static_cast<std::int64_t>(shape[d]); };
-  if (shape.size() == 2) return {shape_of_flat(shape[1])};
+  if (shape.size() == 2) return {shape_of_flat(shape[1], declared)};
   if (shape.size() == 3) return {{.channels = 1, .height = side(1), .width = side(2)}};
   // Last before second where both could be: that is how write_npz does it.
   if (shape.size() == 4 && can_be_channels(shape[3]))
@@ -41,6 +43,14 @@ Layout layout_of(const std::vector<std::uint64_t>& shape, const std::string& whe
                             "[count, height, width], with 1 or 3 channels last or second, or "
                             "[count, pixels]",
                             fmt::format("[{}]", fmt::join(shape, ", ")), where));
+}
+
+Layout layout_of(const NpyHeader& header, const ReadOptions& options, const std::string& where) {
+  if (header.shape.empty())
+    throw DataError(violation("the images", "an array", "one number", where));
+  const Layout layout = layout_by_header(header.shape, options.declared, where);
+  check_shape(layout.shape, options.declared, where);
+  return layout;
 }
 
 // The arrays that hold images and labels, by the names in use.
@@ -73,30 +83,31 @@ Arrays find_arrays(const Bytes& bytes, Split split) {
   return arrays;
 }
 
-std::vector<std::int32_t> read_labels(const Bytes& bytes, const ZipEntry& entry,
-                                      const ReadLimits& limits) {
-  const auto stream = open_zip_entry(bytes, entry, limits);
+// A number of labels that is not that of the images would also be none at all, which would pass for
+// unlabelled data.
+Labels read_labels(const Bytes& bytes, const std::optional<ZipEntry>& entry,
+                   std::uint64_t num_images, const ReadOptions& options) {
+  if (!entry) return settled_labels(std::nullopt, options, bytes.name());
+  const auto stream = open_zip_entry(bytes, *entry, options.limits);
   const NpyHeader header = read_npy_header(*stream);
   const auto& shape = header.shape;
   if (shape.size() != 1 && !(shape.size() == 2 && shape[1] == 1))
     throw DataError(violation("the shape of the labels", "[count]",
                               fmt::format("[{}]", fmt::join(shape, ", ")), stream->name()));
-  std::vector<std::int32_t> labels = read_npy_values<std::int32_t>(*stream, header, limits);
-  constexpr std::int32_t kMostClasses = 1 << 16;
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (labels[i] < 0 || labels[i] >= kMostClasses)
-      throw DataError(
-          violation(fmt::format("label {}", i), "from 0 to 65535", labels[i], stream->name()));
-  return labels;
+  const auto found = read_npy_values<double>(*stream, header, options.limits);
+  if (found.size() != num_images)
+    throw DataError(violation("the number of labels",
+                              fmt::format("{}, the number of images", num_images), found.size(),
+                              bytes.name()));
+  return settled_labels(found, options, bytes.name());
 }
 
-// Also where there are none at all, which would pass for unlabelled data.
-void check_npz_labels(const std::vector<std::int32_t>& labels, std::uint64_t num_images,
-                      const std::string& where) {
-  if (labels.size() != num_images)
-    throw DataError(violation("the number of labels",
-                              fmt::format("{}, the number of images", num_images), labels.size(),
-                              where));
+// What the numbers mean comes from their type, or is declared.
+bool are_bytes(const NpyHeader& header) { return header.kind == 'u' && header.item_size == 1; }
+
+ValueRange range_of(const ReadOptions& options, const std::string& source) {
+  if (!options.declared.range) refuse_undeclared("range", source);
+  return *options.declared.range;
 }
 
 void put_channels_first(Pixels& pixels, const ImageShape& shape) {
@@ -111,11 +122,10 @@ void put_channels_first(Pixels& pixels, const ImageShape& shape) {
   }
 }
 
-Dataset read_images(Stream& stream, const ReadOptions& options) {
+// `source` is the file that the stream is from.
+Dataset read_images(Stream& stream, const ReadOptions& options, const std::string& source) {
   const NpyHeader header = read_npy_header(stream);
-  if (header.shape.empty())
-    throw DataError(violation("the images", "an array", "one number", stream.name()));
-  const Layout layout = layout_of(header.shape, stream.name());
+  const Layout layout = layout_of(header, options, stream.name());
   Dataset data{.shape = layout.shape,
                .pixels = {},
                .labels = {},
@@ -123,16 +133,25 @@ Dataset read_images(Stream& stream, const ReadOptions& options) {
                .declared_size = static_cast<std::int64_t>(header.shape[0])};
   const bool is_as_stored =
       !header.is_fortran_order && (!layout.is_channels_last || layout.shape.channels == 1);
-  if (header.kind == 'u' && header.item_size == 1 && !options.range) {
+  if (are_bytes(header) && !options.declared.range) {
     data.pixels = is_as_stored ? read_pixel_bytes(stream, header.shape, options.limits)
                                : read_npy_values<std::uint8_t>(stream, header, options.limits);
   } else {
-    auto values = read_npy_values<float>(stream, header, options.limits);
-    data.pixels = to_pixels(std::move(values), options.range,
-                            static_cast<std::size_t>(layout.shape.pixels()), stream.name());
+    const ValueRange range = range_of(options, source);
+    data.pixels = unit_pixels(read_npy_values<float>(stream, header, options.limits), range,
+                              static_cast<std::size_t>(layout.shape.pixels()));
   }
   if (layout.is_channels_last) put_channels_first(data.pixels, layout.shape);
   return data;
+}
+
+// Nothing of bytes.
+std::optional<NumbersSeen> see_images(Stream& stream, const ReadOptions& options) {
+  const NpyHeader header = read_npy_header(stream);
+  const Layout layout = layout_of(header, options, stream.name());
+  if (are_bytes(header)) return std::nullopt;
+  return numbers_seen(read_npy_values<float>(stream, header, options.limits),
+                      static_cast<std::size_t>(layout.shape.pixels()));
 }
 
 // The array of images, from an archive or a file of its own, part by part.
@@ -140,7 +159,7 @@ class NpyStream final : public RecordStream {
  public:
   NpyStream(std::unique_ptr<FileBytes> bytes, std::unique_ptr<Stream> stream,
             const NpyHeader& header, const Layout& layout, ReadOptions options,
-            std::optional<ZipEntry> labels)
+            std::function<Labels(const Bytes&)> labels)
       : RecordStream(layout.shape, static_cast<std::int64_t>(header.shape[0])),
         bytes_(std::move(bytes)),
         stream_(std::move(stream)),
@@ -149,23 +168,16 @@ class NpyStream final : public RecordStream {
         options_(std::move(options)),
         labels_(std::move(labels)) {}
 
-  Labels labels() override {
-    if (!labels_) return {};
-    Labels result{.labels = read_labels(*bytes_, *labels_, options_.limits), .class_names = {}};
-    check_npz_labels(result.labels, static_cast<std::uint64_t>(count()), bytes_->name());
-    result.class_names = numbered_classes(result.labels);
-    return result;
-  }
+  Labels labels() override { return labels_(*bytes_); }
 
  private:
   Pixels read(std::int64_t count) override {
-    const bool are_bytes = header_.kind == 'u' && header_.item_size == 1 && !options_.range;
-    Pixels result = are_bytes ? Pixels(read_as<std::uint8_t>(count)) : read_as<float>(count);
+    const bool stay_bytes = are_bytes(header_) && !options_.declared.range;
+    Pixels result = stay_bytes ? Pixels(read_as<std::uint8_t>(count)) : read_as<float>(count);
     if (count == left()) stream_->expect_end();
     if (auto* floats = std::get_if<std::vector<float>>(&result))
-      *floats = unit_pixels(std::move(*floats), options_.range,
-                            static_cast<std::size_t>(shape().pixels()),
-                            static_cast<std::size_t>(done()), stream_->name());
+      *floats = unit_pixels(std::move(*floats), range_of(options_, bytes_->name()),
+                            static_cast<std::size_t>(shape().pixels()));
     if (layout_.is_channels_last) put_channels_first(result, shape());
     return result;
   }
@@ -182,24 +194,25 @@ class NpyStream final : public RecordStream {
   NpyHeader header_;
   Layout layout_;
   ReadOptions options_;
-  std::optional<ZipEntry> labels_;
+  std::function<Labels(const Bytes&)> labels_;
 };
 
 std::unique_ptr<RecordStream> stream_images(std::unique_ptr<FileBytes> bytes,
                                             std::unique_ptr<Stream> stream,
                                             const ReadOptions& options,
-                                            std::optional<ZipEntry> labels) {
+                                            const std::optional<ZipEntry>& labels) {
   const NpyHeader header = read_npy_header(*stream);
-  if (header.shape.empty())
-    throw DataError(violation("the images", "an array", "one number", stream->name()));
-  const Layout layout = layout_of(header.shape, stream->name());
+  const Layout layout = layout_of(header, options, stream->name());
+  if (!are_bytes(header)) static_cast<void>(range_of(options, bytes->name()));
   claimed_bytes(header.shape, header.item_size, *stream, {.max_bytes = kNoLimit});
   if (header.is_fortran_order)  // one pixel of all records after the other
     throw DataError(violation("an array that is read record by record",
                               "in C's order (numpy.ascontiguousarray)", "in Fortran's",
                               stream->name()));
   return std::make_unique<NpyStream>(std::move(bytes), std::move(stream), header, layout, options,
-                                     std::move(labels));
+                                     [labels, options, count = header.shape[0]](const Bytes& file) {
+                                       return read_labels(file, labels, count, options);
+                                     });
 }
 
 class NpzReader final : public Reader {
@@ -210,19 +223,21 @@ class NpzReader final : public Reader {
     const Arrays arrays = find_arrays(bytes_, options_.split);
     const auto stream = open_zip_entry(bytes_, *arrays.images, options_.limits);
     const NpyHeader header = read_npy_header(*stream);
-    if (header.shape.empty())
-      throw DataError(violation("the images", "an array", "one number", stream->name()));
-    Dataset only_labels;
-    if (arrays.labels) only_labels.labels = read_labels(bytes_, *arrays.labels, options_.limits);
-    only_labels.class_names = numbered_classes(only_labels.labels);
-    if (arrays.labels) check_npz_labels(only_labels.labels, header.shape[0], bytes_.name());
-    const Layout layout = layout_of(header.shape, stream->name());
+    const Layout layout = layout_of(header, options_, stream->name());
     claimed_bytes(header.shape, header.item_size, *stream, {.max_bytes = kNoLimit});
+    Dataset only_labels;
+    take_labels(read_labels(bytes_, arrays.labels, header.shape[0], options_), only_labels);
     return {.format = fmt::format("NPZ ({})", header.type_name()),
             .shape = layout.shape,
             .count = static_cast<std::int64_t>(header.shape[0]),
             .class_names = only_labels.class_names,
-            .class_counts = class_counts(only_labels)};
+            .class_counts = class_counts(only_labels),
+            .are_bytes = are_bytes(header)};
+  }
+
+  std::optional<NumbersSeen> see_numbers() override {
+    const Arrays arrays = find_arrays(bytes_, options_.split);
+    return see_images(*open_zip_entry(bytes_, *arrays.images, options_.limits), options_);
   }
 
   Dataset read() override { return read_npz(bytes_, options_); }
@@ -246,20 +261,25 @@ class NpyReader final : public Reader {
   Description describe() override {
     const auto stream = open_array(bytes_, options_.limits);
     const NpyHeader header = read_npy_header(*stream);
-    if (header.shape.empty())
-      throw DataError(violation("the images", "an array", "one number", stream->name()));
-    const Layout layout = layout_of(header.shape, stream->name());
+    const Layout layout = layout_of(header, options_, stream->name());
     claimed_bytes(header.shape, header.item_size, *stream, {.max_bytes = kNoLimit});
+    static_cast<void>(settled_labels(std::nullopt, options_, bytes_.name()));
     return {.format = fmt::format("NPY ({})", header.type_name()),
             .shape = layout.shape,
             .count = static_cast<std::int64_t>(header.shape[0]),
             .class_names = {},
-            .class_counts = {}};
+            .class_counts = {},
+            .are_bytes = are_bytes(header)};
   }
 
   Dataset read() override {
+    static_cast<void>(settled_labels(std::nullopt, options_, bytes_.name()));
     const auto stream = open_array(bytes_, options_.limits);
-    return read_images(*stream, options_);
+    return read_images(*stream, options_, bytes_.name());
+  }
+
+  std::optional<NumbersSeen> see_numbers() override {
+    return see_images(*open_array(bytes_, options_.limits), options_);
   }
 
   std::unique_ptr<RecordStream> stream() override {
@@ -278,12 +298,10 @@ class NpyReader final : public Reader {
 Dataset read_npz(const Bytes& bytes, const ReadOptions& options) {
   const Arrays arrays = find_arrays(bytes, options.split);
   const auto stream = open_zip_entry(bytes, *arrays.images, options.limits);
-  Dataset data = read_images(*stream, options);
-  if (arrays.labels) {
-    data.labels = read_labels(bytes, *arrays.labels, options.limits);
-    check_npz_labels(data.labels, static_cast<std::uint64_t>(data.declared_size), bytes.name());
-    data.class_names = numbered_classes(data.labels);
-  }
+  Dataset data = read_images(*stream, options, bytes.name());
+  take_labels(
+      read_labels(bytes, arrays.labels, static_cast<std::uint64_t>(data.declared_size), options),
+      data);
   return data;
 }
 
@@ -323,6 +341,7 @@ void write_npz(const Dataset& data, const Path& path) {
 }
 
 std::unique_ptr<Reader> open_npz(const Path& path, const ReadOptions& options) {
+  require_classes(options, path.string());
   return std::make_unique<NpzReader>(path, options);
 }
 

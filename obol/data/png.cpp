@@ -69,7 +69,7 @@ std::vector<std::byte> encode_png(const std::vector<std::uint8_t>& pixels,
 #else
 
 Picture decode_png(std::span<const std::byte>, const std::string& name, const ReadLimits&) {
-  throw DataError(violation("PNG support", "built in to read a PNG picture", "not", name));
+  throw InvalidArgument(violation("PNG support", "built in to read a PNG picture", "not", name));
 }
 
 std::vector<std::byte> encode_png(const std::vector<std::uint8_t>&, const ImageShape&) {

@@ -54,7 +54,7 @@ class Private {
   static_assert(std::is_object_v<T>, "a reference or void would not keep anything private");
 
  public:
-  explicit Private(T value) : value_(std::move(value)) {}
+  explicit Private(T value) : value_(sound(std::move(value))) {}
 
   // What T declares to be public: for a data set its shape and its declared size.
   [[nodiscard]] auto facts() const
@@ -98,6 +98,12 @@ class Private {
   Declassified<T> declassify(std::string, DisclosureLog&) && = delete;  // would dangle
 
  private:
+  // Data made by hand may have records that would spoil others; they are made sound first.
+  static T sound(T value) {
+    if constexpr (requires { value.make_sound(); }) value.make_sound();
+    return value;
+  }
+
   T value_;
 };
 

@@ -174,7 +174,7 @@ TEST(PrivateHeader, HandsTheValueOutThroughThreeDoorsOnly) {
   EXPECT_EQ(occurrences(code, "const& { return value_; }"), 1) << "door 1, release";
   EXPECT_EQ(occurrences(code, "(function)(value_)"), 1) << "door 2, map";
   EXPECT_EQ(occurrences(code, "return {value_, std::move(reason)};"), 1) << "door 3, declassify";
-  EXPECT_EQ(occurrences(code, ": value_(std::move(value))"), 1) << "how it gets in";
+  EXPECT_EQ(occurrences(code, ": value_(sound(std::move(value)))"), 1) << "how it gets in";
   EXPECT_EQ(occurrences(code, "return value_.public_facts();"), 1) << "what is public";
   EXPECT_EQ(occurrences(code, "T value_;"), 1) << "where it is kept";
   EXPECT_EQ(occurrences(code, "value_"), 6) << "nothing else may touch it";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -16,22 +17,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kLargestSide = 1 << 14;
-
 bool holds_idx(const Path& folder) {
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().filename().string().find("images-idx") != std::string::npos) return true;
   return false;
 }
 
-// Known names first, then what the path looks like.
-std::unique_ptr<Reader> open_reader(const std::string& path, const ReadOptions& options) {
-  if (const KnownDataset* known = find_known(path); known != nullptr && !fs::exists(path)) {
-    if (!is_present(*known))
-      throw DataError(violation(path, fmt::format("in {}", folder_of(*known).string()),
-                                fmt::format("not; 'obol data get {}' brings it", path)));
-    return open_reader(folder_of(*known).string(), options);
-  }
+const KnownDataset* known_by_name(const std::string& path) {
+  return fs::exists(path) ? nullptr : find_known(path);
+}
+
+// The place of data with a known name; any other path as it is.
+std::string place_of(const std::string& path) {
+  const KnownDataset* known = known_by_name(path);
+  if (known == nullptr) return path;
+  if (!is_present(*known))
+    throw DataError(violation(path, fmt::format("in {}", folder_of(*known).string()),
+                              fmt::format("not; 'obol data get {}' brings it", path)));
+  return folder_of(*known).string();
+}
+
+// By what the path looks like. What is declared is taken from `options` alone.
+std::unique_ptr<Reader> open_layout(const std::string& path, const ReadOptions& options) {
   if (!fs::exists(path)) {
     std::vector<std::string> names;
     for (const KnownDataset& known : catalogue()) names.push_back(known.name);
@@ -52,6 +59,12 @@ std::unique_ptr<Reader> open_reader(const std::string& path, const ReadOptions& 
     return open_idx(path, options);
   throw DataError(violation("the data", "an IDX, .npz, .npy or .csv file, or a folder",
                             "of another kind", path));
+}
+
+std::unique_ptr<Reader> open_reader(const std::string& path, ReadOptions options) {
+  options.declared = declared(path, options);
+  if (options.outside) options.declared.outside = options.outside;
+  return open_layout(place_of(path), options);
 }
 
 // Gives all users the same classes: who has no dogs still calls the cats by the same number.
@@ -94,12 +107,11 @@ class WholeStream final : public RecordStream {
   Dataset data_;
 };
 
-// Gives resized records under the catalogue's class names.
-class FinishedStream final : public RecordStream {
+class ResizedStream final : public RecordStream {
  public:
-  FinishedStream(std::unique_ptr<RecordStream> source, const ImageShape& shape, std::string path)
-      : RecordStream(shape, source->count()), source_(std::move(source)), path_(std::move(path)) {}
-  Labels labels() override;
+  ResizedStream(std::unique_ptr<RecordStream> source, const ImageShape& shape)
+      : RecordStream(shape, source->count()), source_(std::move(source)) {}
+  Labels labels() override { return source_->labels(); }
 
  private:
   Pixels read(std::int64_t count) override {
@@ -109,25 +121,18 @@ class FinishedStream final : public RecordStream {
   }
 
   std::unique_ptr<RecordStream> source_;
-  std::string path_;
 };
 
-const std::vector<std::string>& known_class_names(const std::string& path) {
-  static const std::vector<std::string> kNone;
-  const KnownDataset* known = find_known(path);
-  return known == nullptr ? kNone : known->class_names;
-}
-
-// The catalogue's names for the classes, where the file has only numbers.
-void name_classes(const std::string& path, std::vector<std::string>& names) {
-  const auto& known = known_class_names(path);
-  if (known.size() == names.size()) names = known;
-}
-
-Labels FinishedStream::labels() {
-  Labels labels = source_->labels();
-  name_classes(path_, labels.class_names);
-  return labels;
+// Enough for all numbers seen, and of the two that are in use where they fit.
+ValueRange proposed_range(const NumbersSeen& seen) {
+  const double low = seen.finite.low;
+  const double high = seen.finite.high;
+  constexpr double kWhite = 255;
+  if (low >= 0 && high <= 1) return {.low = 0, .high = 1};
+  if (low >= 0 && high <= kWhite) return {.low = 0, .high = kWhite};
+  if (low >= -1 && high <= 1) return {.low = -1, .high = 1};
+  if (low < high) return {.low = low, .high = high};
+  return {.low = 0, .high = 1};  // all the same number, or none that is finite
 }
 
 }  // namespace
@@ -152,7 +157,7 @@ std::unique_ptr<RecordStream> stream(const std::string& path, const ReadOptions&
     shape.width = options.resize->width;
     shape.height = options.resize->height;
   }
-  return std::make_unique<FinishedStream>(std::move(source), shape, path);
+  return std::make_unique<ResizedStream>(std::move(source), shape);
 }
 
 std::string to_string(Split split) {
@@ -160,24 +165,54 @@ std::string to_string(Split split) {
   return kNames[static_cast<std::size_t>(split)];
 }
 
-ImageSize parse_image_size(const std::string& text) {
-  const std::vector<std::string> sides = split(text, 'x');
-  const auto width = parse_integer(sides.front());
-  const auto height = parse_integer(sides.back());
-  const auto good = [](const auto& side) { return side && *side >= 1 && *side <= kLargestSide; };
-  if (sides.size() != 2 || !good(width) || !good(height))
-    throw InvalidArgument(
-        violation("a size", fmt::format("WxH with sides from 1 to {}", kLargestSide), text));
-  return {.width = *width, .height = *height};
+void on_outside(const ReadOptions& options, const std::string& source, const std::string& message) {
+  if (options.declared.maps()) return;
+  if (options.reading == Reading::kPrivate) refuse_outside(options.declared, source);
+  throw DataError(message);
 }
 
-ValueRange parse_value_range(const std::string& text) {
-  const std::vector<std::string> ends = split(text, ',');
-  const auto low = parse_number(ends.front());
-  const auto high = parse_number(ends.back());
-  if (ends.size() != 2 || !low || !high || *low >= *high)
-    throw InvalidArgument(violation("a range", "LOW,HIGH with LOW below HIGH", text));
-  return {.low = *low, .high = *high};
+Labels settled_labels(const std::optional<std::vector<double>>& found, const ReadOptions& options,
+                      const std::string& source) {
+  const Declaration& declared = options.declared;
+  if (declared.classes == 0) return {};
+  if (!found) {
+    if (!declared.classes) return {};
+    throw DataError(
+        violation(source, fmt::format("with labels, as {} classes are declared", *declared.classes),
+                  "without"));
+  }
+  constexpr double kLargest = 65535;
+  const double last = declared.classes ? static_cast<double>(*declared.classes - 1) : kLargest;
+  Labels result;
+  result.labels.reserve(found->size());
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    double label = (*found)[i];
+    if (!(label >= 0 && label <= last && label == std::trunc(label))) {
+      on_outside(options, source,
+                 violation(fmt::format("label {}", i),
+                           fmt::format("a whole number from 0 to {}", last), label, source));
+      label = std::isnan(label) ? 0 : std::round(std::clamp(label, 0.0, last));
+    }
+    result.labels.push_back(static_cast<std::int32_t>(label));
+  }
+  result.class_names = declared.classes ? declared.names() : numbered_classes(result.labels);
+  return result;
+}
+
+void take_labels(Labels labels, Dataset& data) {
+  data.labels = std::move(labels.labels);
+  data.class_names = std::move(labels.class_names);
+}
+
+Declaration declared(const std::string& path, const ReadOptions& options) {
+  Declaration all = options.declared;
+  std::string place = path;
+  if (const KnownDataset* known = known_by_name(path)) {
+    all = joined(std::move(all), "the recipe", known->declared, "the catalogue");
+    place = folder_of(*known).string();
+  }
+  if (!fs::exists(place)) return all;
+  return joined(std::move(all), "the recipe", declared_at(place), "the declaration of " + place);
 }
 
 void require_whole(const ReadOptions& options, const std::string& where) {
@@ -186,10 +221,18 @@ void require_whole(const ReadOptions& options, const std::string& where) {
                               "one piece without splits"));
 }
 
+void require_declared(bool is_declared, std::string_view key, const ReadOptions& options,
+                      const std::string& path) {
+  if (options.reading == Reading::kPrivate && !is_declared) refuse_undeclared(key, path);
+}
+
+void require_classes(const ReadOptions& options, const std::string& path) {
+  require_declared(options.declared.classes.has_value(), "classes", options, path);
+}
+
 Dataset read(const std::string& path, const ReadOptions& options) {
   Dataset data = open_reader(path, options)->read();
   check_consistent(data, path);
-  name_classes(path, data.class_names);
   if (options.resize &&
       (data.shape.width != options.resize->width || data.shape.height != options.resize->height))
     data = resize(data, *options.resize);
@@ -198,7 +241,6 @@ Dataset read(const std::string& path, const ReadOptions& options) {
 
 Description describe(const std::string& path, const ReadOptions& options) {
   Description description = open_reader(path, options)->describe();
-  name_classes(path, description.class_names);
   if (options.resize) {
     description.shape.width = options.resize->width;
     description.shape.height = options.resize->height;
@@ -206,19 +248,58 @@ Description describe(const std::string& path, const ReadOptions& options) {
   return description;
 }
 
+Private<Dataset> read_private(const std::string& path, ReadOptions options) {
+  options.reading = Reading::kPrivate;
+  return Private<Dataset>(read(path, options));
+}
+
+Proposal propose(const std::string& path, const ReadOptions& options) {
+  ReadOptions whole = options;
+  whole.resize.reset();
+  whole.crop.reset();
+  const auto reader = open_layout(place_of(path), whole);
+  const Description found = reader->describe();
+  Proposal proposal{.declaration = options.declared, .looked_up = {}};
+  Declaration& proposed = proposal.declaration;
+  if (!found.are_bytes && !proposed.range) {
+    proposal.looked_up.emplace_back("range");
+    proposed.range = proposed_range(reader->see_numbers().value());
+  }
+  if (!proposed.classes) {
+    proposal.looked_up.emplace_back("classes");
+    proposed.classes = static_cast<std::int64_t>(found.class_names.size());
+    if (found.class_names != proposed.names()) proposed.class_names = found.class_names;
+  }
+  const ImageShape stored = reader->stored_shape();
+  const bool has_header = found.format != "image folder" && found.format != "CelebA";
+  if (!has_header && !proposed.channels) proposal.looked_up.emplace_back("channels");
+  if (!has_header && !proposed.size) proposal.looked_up.emplace_back("size");
+  if (!proposed.channels) proposed.channels = stored.channels;
+  if (!proposed.size) proposed.size = ImageSize{.width = stored.width, .height = stored.height};
+  return proposal;
+}
+
+std::optional<NumbersSeen> see_numbers(const std::string& path, const ReadOptions& options) {
+  return open_reader(path, options)->see_numbers();
+}
+
 Splits open(const std::string& path, ReadOptions options) {
   options.split = Split::kTest;
   Dataset test = read(path, options);
   options.split = Split::kTrain;
-  return {.train = Private<Dataset>(read(path, options)), .test = std::move(test)};
+  return {.train = read_private(path, options), .test = std::move(test)};
 }
 
-std::vector<UserData> read_users(const Path& folder, const ReadOptions& options) {
+std::vector<UserData> read_users(const Path& folder, const ReadOptions& given) {
   if (!fs::is_directory(folder))
     throw DataError(violation(folder.string(), "a folder with a file or folder per user", "not"));
+  ReadOptions options = given;
+  options.declared = joined(given.declared, "the recipe", declared_at(folder),
+                            "the declaration of " + folder.string());
   std::vector<Path> entries;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (!entry.path().filename().string().starts_with('.')) entries.push_back(entry.path());
+    if (!entry.path().filename().string().starts_with('.') && !is_declaration(entry.path()))
+      entries.push_back(entry.path());
   std::sort(entries.begin(), entries.end());
   std::vector<UserData> users;
   for (const Path& entry : entries) {
@@ -234,7 +315,7 @@ std::vector<UserData> read_users(const Path& folder, const ReadOptions& options)
   for (std::size_t i = 1; i < users.size(); ++i)
     if (users[i].user == users[i - 1].user)
       throw DataError(violation("a user's name", "used once", users[i].user, folder.string()));
-  align_classes(users);
+  if (!options.declared.classes) align_classes(users);
   return users;
 }
 
@@ -242,7 +323,7 @@ void RecipeData::describe(recipe::Fields& fields) {
   fields.text("source", source, {}, "a name from 'obol data list', a file or a folder");
   fields.text("split", split, {"train", "validation", "test"}, "which part is trained on");
   fields.text("resize", resize, {}, "WxH");
-  fields.text("range", range, {}, "LOW,HIGH of the numbers in the file");
+  declared.describe(fields);
   fields.integer("crop", crop, recipe::at_least(1), "side of the centred square of a picture");
   fields.text("attribute", attribute, {}, "CelebA's attribute that is the label");
   fields.text("label_column", label_column, {}, "a CSV column's name or number, or none");
@@ -253,7 +334,7 @@ ReadOptions RecipeData::options() const {
   for (const Split one : {Split::kTrain, Split::kValidation, Split::kTest})
     if (to_string(one) == split) options.split = one;
   if (resize) options.resize = parse_image_size(*resize);
-  if (range) options.range = parse_value_range(*range);
+  options.declared = declared.declaration();
   options.crop = crop;
   options.attribute = attribute;
   options.label_column = label_column;

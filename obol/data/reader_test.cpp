@@ -61,12 +61,13 @@ TEST(Describe, AgreesWithReadingInEveryFormat) {
 #endif
     }
   }
+  const ReadOptions unit{.declared = {.range = ValueRange{}}};
   put(folder.path(), "a.npy", npy(">f4", "(2, 9)", std::string(72, '\0')));
-  expect_agreement(at + "/a.npy", "NPY (>f4)");
+  expect_agreement(at + "/a.npy", "NPY (>f4)", unit);
   put(folder.path(), "a.csv", "label,a,b\n1,2,3\n0,2,3\n1,2,3\n");
-  expect_agreement(at + "/a.csv", "CSV");
+  expect_agreement(at + "/a.csv", "CSV", unit);
   put(folder.path(), "b.CSV.gz", gzip("1,2,3\n"));
-  expect_agreement(at + "/b.CSV.gz", "CSV");
+  expect_agreement(at + "/b.CSV.gz", "CSV", unit);
   put(folder.path(), "digits-idx3-ubyte.gz", gzip(idx({1, 1, 2}, {1, 2})));
   expect_agreement(at + "/digits-idx3-ubyte.gz", "IDX");
 }
@@ -86,7 +87,7 @@ TEST(Describe, AgreesWithReadingOfCelebA) {
 
 TEST(Read, ResizesWhatIsNoPictureToo) {
   const TemporaryFolder folder;
-  const Path path = put(folder.path(), "a.csv", "10,20,30,40\n");
+  const Path path = put(folder.path(), "a.npy", npy("|u1", "(1, 4)", "\x0a\x14\x1e\x28"));
   EXPECT_EQ(bytes_of(read(path.string(), {.resize = ImageSize{.width = 1, .height = 1}})),
             Values{25});
   EXPECT_EQ(bytes_of(read(path.string(), {.resize = ImageSize{.width = 2, .height = 2}})),
@@ -101,7 +102,9 @@ TEST(Read, RefusesWhatItDoesNotKnow) {
                    {"a file, a folder or a name", "none.npz"}));
   for (const char* name : {"empty.npz", "empty.npy", "empty.csv", "empty-idx3-ubyte"}) {
     const Path empty = put(folder.path(), name, "");
-    EXPECT_TRUE(says(refusal([&] { (void)read(empty.string()); }), {name}));
+    EXPECT_TRUE(
+        says(refusal([&] { (void)read(empty.string(), {.declared = {.range = ValueRange{}}}); }),
+             {name}));
     EXPECT_TRUE(says(refusal([&] { (void)describe(empty.string()); }), {name}));
   }
 }
@@ -110,7 +113,9 @@ TEST(Open, KeepsTheTrainingDataPrivateAndTheTestDataNot) {
   const TemporaryFolder folder;
   put(folder.path(), "train-images-idx3-ubyte", idx({2, 1, 1}, {1, 2}));
   put(folder.path(), "t10k-images-idx3-ubyte", idx({1, 1, 1}, {9}));
-  const Splits splits = open(folder.path().string());
+  EXPECT_TRUE(says(usage_refusal([&] { (void)open(folder.path().string()); }),
+                   {"data.classes must be declared"}));
+  const Splits splits = open(folder.path().string(), {.declared = {.classes = 0}});
   static_assert(std::is_same_v<decltype(splits.train), Private<Dataset>>);
   EXPECT_EQ(splits.train.facts().declared_size, 2);
   EXPECT_EQ(bytes_of(opened(splits.train)), (Values{1, 2}));
@@ -123,6 +128,8 @@ TEST(Open, RefusesDataWithoutATestSplit) {
   EXPECT_TRUE(says(refusal([&] { (void)open(path.string()); }), {"test split", path.string()}));
 }
 
+const ReadOptions kBytes{.declared = {.range = ValueRange{.low = 0, .high = 255}}};
+
 TEST(ReadUsers, HasOneUserPerFileOrFolderInTheOrderOfNames) {
   const TemporaryFolder folder;
   put(folder.path(), "bob.csv", "1,2\n3,4\n");
@@ -130,7 +137,7 @@ TEST(ReadUsers, HasOneUserPerFileOrFolderInTheOrderOfNames) {
   put(folder.path(), "carol.v2/images-idx3-ubyte", idx({1, 1, 2}, {7, 8}));
   put(folder.path(), "carol.v1/images-idx3-ubyte", idx({1, 1, 2}, {9, 9}));
   put(folder.path(), ".hidden.csv", "not numbers");
-  const std::vector<UserData> users = read_users(folder.path());
+  const std::vector<UserData> users = read_users(folder.path(), kBytes);
   std::vector<std::string> names;
   for (const UserData& user : users) names.push_back(user.user);
   EXPECT_EQ(names, (std::vector<std::string>{"alice", "bob", "carol.v1", "carol.v2"}));
@@ -142,27 +149,50 @@ TEST(ReadUsers, GivesAllUsersTheSameClasses) {
   const TemporaryFolder folder;
   put(folder.path(), "a.csv", "label,x,y\n2,1,9\n");
   put(folder.path(), "b.csv", "label,x,y\n10,2,9\n0,3,9\n");
-  const std::vector<UserData> users = read_users(folder.path());
+  const std::vector<UserData> users = read_users(folder.path(), kBytes);
   EXPECT_EQ(users.at(0).data.num_classes(), 11);
   EXPECT_EQ(users.at(0).data.class_names, users.at(1).data.class_names);
   EXPECT_EQ(users.at(0).data.labels, (std::vector<std::int32_t>{2}));
   EXPECT_EQ(users.at(1).data.labels, (std::vector<std::int32_t>{10, 0}));
 }
 
+TEST(ReadUsers, GivesThemTheClassesThatTheFolderDeclares) {
+  const TemporaryFolder folder;
+  put(folder.path(), "declaration.toml", "classes = 3\nrange = '0,1'\n");
+  put(folder.path(), "a.csv", "label,x,y\n2,1,0\n");
+  put(folder.path(), "b.csv", "label,x,y\n0,1,0\n");
+  const std::vector<UserData> users = read_users(folder.path(), {.reading = Reading::kPrivate});
+  ASSERT_EQ(users.size(), 2U);
+  EXPECT_EQ(users.at(1).data.num_classes(), 3);
+  EXPECT_EQ(testing::floats_of(users.at(1).data), (std::vector<float>{1, 0}));
+  // Another user, whatever is new about it, changes nothing of these.
+  put(folder.path(), "c.csv", "label,x,y\n9,255,nan\n");
+  const std::vector<UserData> more =
+      read_users(folder.path(), {.outside = Outside::kMap, .reading = Reading::kOpen});
+  EXPECT_EQ(more.at(1).data.num_classes(), 3);
+  EXPECT_EQ(testing::floats_of(more.at(1).data), testing::floats_of(users.at(1).data));
+  EXPECT_EQ(more.at(2).data.labels, std::vector<std::int32_t>{2});
+  // One user's file is declared by its folder too.
+  EXPECT_EQ(read((folder.path() / "b.csv").string()).num_classes(), 3);
+}
+
 TEST(ReadUsers, RefusesTwoUsersOfOneName) {
   const TemporaryFolder folder;
   put(folder.path(), "a.csv", "1,2\n");
   put(folder.path(), "a.CSV", "3,4\n");
-  EXPECT_TRUE(says(refusal([&] { (void)read_users(folder.path()); }), {"used once", "is a"}));
+  EXPECT_TRUE(
+      says(refusal([&] { (void)read_users(folder.path(), kBytes); }), {"used once", "is a"}));
 }
 
 TEST(ReadUsers, RefusesUsersWithPicturesOfAnotherShape) {
   const TemporaryFolder folder;
   put(folder.path(), "a.csv", "1,2\n");
   const Path other = put(folder.path(), "b.csv", "1,2,3\n");
-  EXPECT_TRUE(says(refusal([&] { (void)read_users(folder.path()); }),
+  EXPECT_TRUE(says(refusal([&] { (void)read_users(folder.path(), kBytes); }),
                    {"every user's", "1x2", "1x3", other.string()}));
-  EXPECT_EQ(read_users(folder.path(), {.resize = ImageSize{.width = 2, .height = 1}}).size(), 2U);
+  ReadOptions resized = kBytes;
+  resized.resize = ImageSize{.width = 2, .height = 1};
+  EXPECT_EQ(read_users(folder.path(), resized).size(), 2U);
 }
 
 TEST(ReadUsers, RefusesAFolderWithoutUsers) {
@@ -171,7 +201,7 @@ TEST(ReadUsers, RefusesAFolderWithoutUsers) {
   const Path file = put(folder.path(), "a.csv", "1,2\n");
   EXPECT_TRUE(says(refusal([&] { (void)read_users(file); }), {"per user", file.string()}));
   put(folder.path(), "b.csv", "x,2\n");
-  EXPECT_TRUE(says(refusal([&] { (void)read_users(folder.path()); }), {"b.csv:1"}));
+  EXPECT_TRUE(says(refusal([&] { (void)read_users(folder.path(), kBytes); }), {"b.csv:1"}));
 }
 
 TEST(ParseImageSize, TakesWidthTimesHeight) {
@@ -208,11 +238,11 @@ TEST(RecipeData, BecomesReadOptions) {
   EXPECT_EQ(section.source, "celeba");
   const ReadOptions options = section.options();
   EXPECT_EQ(options.split, Split::kValidation);
-  ASSERT_TRUE(options.resize && options.range);
+  ASSERT_TRUE(options.resize && options.declared.range);
   EXPECT_EQ(options.resize->width, 8);
   EXPECT_EQ(options.resize->height, 4);
-  EXPECT_EQ(options.range->low, -1);
-  EXPECT_EQ(options.range->high, 1);
+  EXPECT_EQ(options.declared.range->low, -1);
+  EXPECT_EQ(options.declared.range->high, 1);
   EXPECT_EQ(options.crop, 100);
   EXPECT_EQ(options.attribute, "Male");
   EXPECT_EQ(options.label_column, "digit");
@@ -223,7 +253,7 @@ TEST(RecipeData, LeavesOutWhatIsNotGiven) {
   EXPECT_FALSE(section.source);
   const ReadOptions options = section.options();
   EXPECT_EQ(options.split, Split::kTrain);
-  EXPECT_FALSE(options.resize || options.range || options.crop || options.attribute ||
+  EXPECT_FALSE(options.resize || options.declared.range || options.crop || options.attribute ||
                options.label_column);
 }
 

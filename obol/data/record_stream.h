@@ -3,10 +3,7 @@
 //   const auto records = data::stream("mnist");
 //   while (records->left() > 0) use(records->next(1000));   // a Dataset without labels
 //
-// IDX, NPZ, NPY (in C's order) and folders of pictures come block by block; CSV is read whole. What
-// a number means is fixed by its type, and not by the values that happen to be there: bytes are
-// 0..255, everything else lies in [0, 1] unless options give a range, and CSV, where nothing has a
-// type, must have one.
+// IDX, NPZ, NPY (in C's order) and folders of pictures come block by block; CSV is read whole.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +15,6 @@
 #include "obol/data/reader.h"
 
 namespace obol::data {
-
-struct Labels {
-  std::vector<std::int32_t> labels;  // empty: unlabelled
-  std::vector<std::string> class_names;
-};
 
 class RecordStream {
  public:

@@ -71,7 +71,9 @@ TEST(RecordStream, GivesWhatReadingGivesInEveryFormat) {
       for (const ReadOptions& options :
            {ReadOptions{}, ReadOptions{.resize = ImageSize{.width = 2, .height = 3}}}) {
         expect_as_read(name + ".npz", options);
-        expect_as_read(name + "-real.npz", options);
+        ReadOptions unit = options;
+        unit.declared.range = ValueRange{};
+        expect_as_read(name + "-real.npz", unit);
         expect_as_read(name + "-idx", options);
       }
 #if OBOL_HAS_PNG
@@ -82,20 +84,22 @@ TEST(RecordStream, GivesWhatReadingGivesInEveryFormat) {
     }
   }
   expect_as_read(put(folder.path(), "a.csv", "1,2,3,4\n5,6,7,8\n").string(),
-                 {.range = ValueRange{.low = 0, .high = 10}});
+                 {.declared = {.range = ValueRange{.low = 0, .high = 10}}});
   expect_as_read(
       put(folder.path(), "a-idx3-ubyte.gz", gzip(idx({2, 1, 2}, {1, 2, 3, 4}))).string());
 }
 
-TEST(RecordStream, TakesWhatNumbersMeanFromTheirTypeAlone) {
+TEST(RecordStream, TakesWhatNumbersMeanFromTheDeclarationAlone) {
   const TemporaryFolder folder;
   const std::string path =
       put(folder.path(), "a.npy", npy("<f4", "(3, 1, 2)", raw<float>({0, 1, 0, 1, 0, 200})))
           .string();
-  EXPECT_TRUE(says(refusal([&] { (void)collected(path); }),
-                   {"pixel 1 of record 2", "between 0 and 1", "--range", "200", path}));
-  const Dataset scaled = collected(path, {.range = ValueRange{.low = 0, .high = 200}});
+  EXPECT_TRUE(says(usage_refusal([&] { (void)collected(path); }), {"data.range", path}));
+  const Dataset scaled =
+      collected(path, {.declared = {.range = ValueRange{.low = 0, .high = 200}}});
   EXPECT_EQ(floats_of(scaled), (std::vector<float>{0, 1.0F / 200, 0, 1.0F / 200, 0, 1}));
+  const Dataset unit = collected(path, {.declared = {.range = ValueRange{}}});
+  EXPECT_EQ(floats_of(unit), (std::vector<float>{0, 1, 0, 1, 0, 1}));
 }
 
 TEST(RecordStream, RefusesWhatItCouldNotReadInOrderOrByType) {
@@ -103,19 +107,35 @@ TEST(RecordStream, RefusesWhatItCouldNotReadInOrderOrByType) {
   const std::string values = raw<float>({0, 0.5, 1, 0.25});
   const std::string fortran =
       put(folder.path(), "f.npy", npy("<f4", "(2, 1, 2)", values, true)).string();
-  EXPECT_TRUE(says(refusal([&] { (void)stream(fortran); }), {"C's order", fortran}));
+  EXPECT_TRUE(says(refusal([&] { (void)stream(fortran, {.declared = {.range = ValueRange{}}}); }),
+                   {"C's order", fortran}));
   const std::string csv = put(folder.path(), "a.csv", "1,2,3,4\n").string();
-  EXPECT_TRUE(says(usage_refusal([&] { (void)stream(csv); }), {"--range", csv}));
+  EXPECT_TRUE(says(usage_refusal([&] { (void)stream(csv); }), {"data.range", csv}));
 }
 
-TEST(RecordStream, RefusesWhatIsNoNumberInTheRecordWhereItIs) {
+TEST(RecordStream, HasBlackForTheRecordThatIsNotFinite) {
   const TemporaryFolder folder;
   std::vector<float> values(10, 0.5F);
-  values[9] = std::numeric_limits<float>::quiet_NaN();
+  values[8] = std::numeric_limits<float>::quiet_NaN();
   const std::string path =
       put(folder.path(), "a.npy", npy("<f4", "(5, 1, 2)", raw(values))).string();
-  EXPECT_TRUE(
-      says(refusal([&] { (void)collected(path); }), {"pixel 1 of record 4", "finite", path}));
+  std::vector<float> expected(10, 0.5F);
+  expected[8] = expected[9] = 0;
+  EXPECT_EQ(floats_of(collected(path, {.declared = {.range = ValueRange{}}})), expected);
+}
+
+TEST(RecordStream, HasTheDeclaredClasses) {
+  const TemporaryFolder folder;
+  const ReadOptions options{.declared = {.class_names = {}, .outside = Outside::kMap},
+                            .reading = Reading::kPrivate};
+  const std::string path = (folder.path() / "a.npz").string();
+  write(counting_bytes(4, {.channels = 1, .height = 1, .width = 2}, 4), path, Format::kNpz);
+  EXPECT_TRUE(says(usage_refusal([&] { (void)stream(path, options); }), {"data.classes"}));
+  ReadOptions three = options;
+  three.declared.classes = 3;
+  const Labels labels = stream(path, three)->labels();
+  EXPECT_EQ(labels.labels, (std::vector<std::int32_t>{0, 1, 2, 2}));
+  EXPECT_EQ(labels.class_names, (std::vector<std::string>{"0", "1", "2"}));
 }
 
 TEST(RecordStream, RefusesFilesThatAreTooShortOrTooLong) {

@@ -16,12 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "folder/*.png" -> "folder"
-Path folder_part(const std::string& path) {
-  const Path given(path);
-  return given.filename().string().starts_with("*") ? given.parent_path() : given;
-}
-
 // Class names come from files too: what is no plain name becomes one.
 std::string folder_name(const std::string& class_name, std::size_t index) {
   std::string name = class_name;
@@ -115,6 +109,12 @@ void paste(const std::vector<std::uint8_t>& record, const ImageShape& shape, std
 
 }  // namespace
 
+// "folder/*.png" -> "folder"
+Path written_path(const std::string& path) {
+  const Path given(path);
+  return given.filename().string().starts_with("*") ? given.parent_path() : given;
+}
+
 std::optional<Format> format_of_path(const std::string& path) {
   if (path.ends_with(".npz")) return Format::kNpz;
   if (path.ends_with("/*.png")) return Format::kPng;
@@ -127,9 +127,9 @@ void write(const Dataset& data, const std::string& path, Format format) {
     case Format::kNpz:
       return write_npz(data, path);
     case Format::kIdx:
-      return write_idx(data, folder_part(path));
+      return write_idx(data, written_path(path));
     case Format::kPng:
-      return write_pngs(data, folder_part(path));
+      return write_pngs(data, written_path(path));
   }
 }
 

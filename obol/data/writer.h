@@ -23,6 +23,9 @@ std::optional<Format> format_of_path(const std::string& path);
 // kNpz writes one file; kIdx and kPng a new folder (CLASS/000123.png, or 000123.png unlabelled).
 void write(const Dataset& data, const std::string& path, Format format);
 
+// The file or folder that such a path names.
+Path written_path(const std::string& path);
+
 struct GridOptions {
   std::int64_t columns = 10;
   // Rows of unlabelled data; labelled data has one row per class.

@@ -33,7 +33,9 @@ void agree(const Terms& terms, const RespondentOptions& options) {
                   fmt::format("{} in the server's terms", event.noise_multiplier)));
 }
 
-// Labels are numbers to the server: a shard that lacks the last classes still has all of them.
+// Compares the terms with what this client declares, and with nothing that its records hold: who
+// joins tells the server no more than that. Labels are numbers to the server, and a client that
+// declares fewer classes has the others without records.
 Private<data::Dataset> fitted(const Private<data::Dataset>& data, const Form& form) {
   const data::Dataset::PublicFacts facts = data.facts();
   if (facts.shape != form.shape)
@@ -41,7 +43,7 @@ Private<data::Dataset> fitted(const Private<data::Dataset>& data, const Form& fo
         violation("the images", fmt::format("{}, as in the server's terms", to_string(form.shape)),
                   to_string(facts.shape)));
   if (facts.num_classes > form.classes || (facts.num_classes < 2 && form.classes > 1))
-    throw InvalidArgument(violation("the number of classes",
+    throw InvalidArgument(violation("the number of declared classes",
                                     fmt::format("{}, as in the server's terms", form.classes),
                                     facts.num_classes));
   return data.map([&](const data::Dataset& own) {

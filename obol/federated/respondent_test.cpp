@@ -1,6 +1,8 @@
 #include "obol/federated/respondent.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -139,6 +141,27 @@ TEST_F(Answering, GoesOnWhereAKilledClientWas) {
   EXPECT_TRUE(own.warm_start());
   EXPECT_NE(own.answer(question_).gradient(), first.gradient());
   EXPECT_EQ(paid("a"), 2);
+}
+
+TEST_F(Answering, AsksNothingOfTheLabelsThatThereAre) {
+  data::Dataset zeros = bands(30);
+  std::fill(zeros.labels.begin(), zeros.labels.end(), 0);
+  data::Dataset beyond = bands(30);
+  beyond.labels[3] = 9;
+  beyond.labels[4] = -1;
+  int number = 0;
+  for (const data::Dataset& own : {zeros, beyond}) {
+    Respondent joined(terms_, Private<data::Dataset>(own),
+                      {.folder = folder_.path() / std::to_string(number++),
+                       .budget = {Epsilon{1000}, Delta{1e-5}}});
+    ASSERT_TRUE(joined.warm_start());
+    EXPECT_EQ(numbers(joined.answer(question_)).size(), std::size_t{kRows * 64});
+  }
+  data::Dataset declared = bands(30);
+  declared.class_names = {"0", "1", "2", "3"};
+  EXPECT_THROW(Respondent(terms_, Private<data::Dataset>(declared),
+                          {.folder = folder_.path() / "x", .budget = {Epsilon{9}, Delta{1e-5}}}),
+               InvalidArgument);
 }
 
 TEST_F(Answering, IsOnTermsThatTheClientAcceptsAndThatStay) {

@@ -24,7 +24,8 @@ class Privatize : public ::testing::Test {
           data::Format::kNpz);
   }
   [[nodiscard]] std::unique_ptr<data::RecordStream> records() const {
-    return data::stream(source_);
+    return data::stream(source_, {.declared = {.range = data::ValueRange{}, .classes = 3},
+                                  .reading = data::Reading::kPrivate});
   }
   [[nodiscard]] Path at(const std::string& name) const { return folder_.path() / name; }
   [[nodiscard]] std::set<std::string> files() const {

@@ -23,6 +23,10 @@ constexpr const char* kFormat = "obol-certificate";
 constexpr int kVersion = 1;
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 28;
 
+constexpr const char* kNotPlanned =
+    "choosing what to release by looking at what was released (when to stop, for example): the "
+    "ledger has no plan that was fixed before the first release";
+
 bool has(const std::vector<std::string>& items, const std::string& item) {
   return std::find(items.begin(), items.end(), item) != items.end();
 }
@@ -58,10 +62,6 @@ std::vector<std::string> never_covered(const LedgerRecord& ledger) {
   if (randomness.starts_with(kNotPrivate)) items.push_back("anything at all: " + randomness);
   return items;
 }
-
-constexpr const char* kNotPlanned =
-    "choosing what to release by looking at what was released (when to stop, for example): the "
-    "ledger has no plan that was fixed before the first release";
 
 ordered_json event_value(const Event& event) { return ordered_json::parse(json_of(event)); }
 

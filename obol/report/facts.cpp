@@ -104,8 +104,10 @@ bool RunFacts::has_classes() const {
 
 std::vector<std::string> RunFacts::class_names() const {
   if (evaluation && !evaluation->classes.empty()) return evaluation->classes;
+  if (data.declared.classes || data.declared.class_names)
+    return data.declared.declaration().names();
   const data::KnownDataset* known = data::find_known(data_name());
-  return known == nullptr ? std::vector<std::string>() : known->class_names;
+  return known == nullptr ? std::vector<std::string>() : known->declared.names();
 }
 
 RunFacts read_facts(const Path& run, PrivatePart part) {

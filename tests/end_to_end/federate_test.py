@@ -14,7 +14,7 @@ import unittest
 import numpy
 
 from support import OBOL
-from training import obol
+from training import declare, obol
 
 RECIPE = """
 [data]
@@ -92,11 +92,12 @@ class WithShards(unittest.TestCase):
         self.started = []
         self.addCleanup(self.end_all)
 
-    def write_shard(self, name, classes):
+    def write_shard(self, name, classes, labels=None):
         random = numpy.random.default_rng(1)
-        numpy.savez(self.folder / f"{name}.npz",
-                    x_train=random.integers(0, 255, (30, 8, 8), dtype=numpy.uint8),
-                    y_train=numpy.arange(30) % classes)
+        path = self.folder / f"{name}.npz"
+        numpy.savez(path, x_train=random.integers(0, 255, (30, 8, 8), dtype=numpy.uint8),
+                    y_train=numpy.arange(30) % classes if labels is None else labels)
+        declare(path, f"classes = {classes}")
 
     def end_all(self):
         for child in self.started:
@@ -231,9 +232,28 @@ class Federate(WithShards):
         careful = self.refused(2, *self.join_arguments(1, "--least-noise", 6))
         self.assertIn("at least 6, as this client wants, but is 5 in", careful)
         self.write_shard("strange", classes=4)
-        self.assertIn("the number of classes must be 3, as in the server's terms, but is 4",
+        self.assertIn("the number of declared classes must be 3, as in the server's terms, but is 4",
+                      self.refused(2, *self.join_arguments(1, shard="strange")))
+        (self.folder / "strange.npz.declaration.toml").unlink()
+        self.assertIn("data.classes must be declared",
                       self.refused(2, *self.join_arguments(1, shard="strange")))
         self.assertFalse((self.folder / "client-1").exists())
+
+    def test_who_joins_tells_nothing_of_the_labels(self):
+        # All of one class; beyond the classes that are declared; of none.
+        self.write_shard("all-zero", classes=3, labels=numpy.zeros(30))
+        strange = numpy.arange(30) % 3 + 0.0
+        strange[4:7] = 9, -1, numpy.nan
+        self.write_shard("beyond", classes=3, labels=strange)
+        server = self.serve(6)
+        clients = [self.start(f"client-{number}", *self.join_arguments(number, shard=shard))
+                   for number, shard in ((1, "all-zero"), (2, "beyond"))]
+        said, err = server.communicate(timeout=120)
+        self.assertEqual(server.returncode, 0, err)
+        for number, client in enumerate(clients, 1):
+            said, err = client.communicate(timeout=60)
+            self.assertEqual(client.returncode, 0, err)
+            self.assertGreater(paid(self.folder / f"client-{number}"), 0)
 
     def test_one_name_is_one_client(self):
         self.serve(5)

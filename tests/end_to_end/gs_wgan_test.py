@@ -9,6 +9,7 @@ from training import WithImages, obol, start, wait_for_metrics
 RECIPE = """
 [data]
 source = "{data}"
+classes = 3
 
 [privacy]
 barrier = "row"

@@ -89,7 +89,7 @@ class Privatize(InFolder):
         with zipfile.ZipFile("a.npz") as archive:
             self.assertNotIn("labels.npy", archive.namelist())
         out = self.succeeds("privatize", "digits", *LAPLACE, "--labels", "randomized-response",
-                            "--label-epsilon", "2", "--out", "b.npz")
+                            "--label-epsilon", "2", "--classes", "10", "--out", "b.npz")
         self.assertIn("epsilon 22 at delta 0", out)
         shape, data = array_of("b.npz", "labels")
         labels = array.array("i", data)
@@ -134,16 +134,33 @@ class Privatize(InFolder):
         self.fails(3, "privatize", "nowhere", *GAUSSIAN, "--out", "x.npz")
         self.assertEqual(self.entries(), before)
 
-    def test_records_that_are_no_numbers_leave_nothing(self):
+    def test_numbers_that_are_not_bytes_need_a_range_and_leave_nothing_without(self):
         header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2, 2), }"
         header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
         values = struct.pack("<12f", *([0.5] * 11), float("nan"))
         pathlib.Path("bad.npy").write_bytes(
             b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + values)
         before = self.entries()
-        message = self.fails(3, "privatize", "bad.npy", *GAUSSIAN, "--out", "x.npz")
-        self.assertIn("pixel 3 of record 2 must be a finite number", message)
+        message = self.fails(2, "privatize", "bad.npy", *GAUSSIAN, "--out", "x.npz")
+        self.assertIn("data.range must be declared", message)
         self.assertEqual(self.entries(), before)
+        # The record that is not finite is black; it has noise as the others have.
+        self.succeeds("privatize", "bad.npy", *GAUSSIAN, "--range", "0,1", "--out", "x.npz")
+        shape, values = floats_of("x.npz")
+        self.assertEqual(shape, (3, 4))
+        self.assertTrue(all(value == value and abs(value) < 1e6 for value in values))
+
+    def test_classes_are_declared_where_labels_are_kept(self):
+        kept = (*GAUSSIAN, "--labels", "randomized-response", "--label-epsilon", "2")
+        before = self.entries()
+        self.assertIn("data.classes must be declared",
+                      self.fails(2, "privatize", "digits", *kept, "--out", "x.npz"))
+        self.assertIn("every record of digits",
+                      self.fails(3, "privatize", "digits", *kept, "--classes", "9", "--out", "x.npz"))
+        self.assertEqual(self.entries(), before)
+        self.succeeds("privatize", "digits", *kept, "--classes", "12", "--out", "x.npz")
+        self.assertEqual(json.loads(array_of("x.npz", "privatization")[1])["class_names"],
+                         [str(k) for k in range(12)])
 
     def test_a_second_release_is_not_written_over_the_first(self):
         self.succeeds("privatize", "digits", *GAUSSIAN, "--out", "private.npz")

@@ -21,6 +21,7 @@ RECIPE = """title = "Bands"
 
 [data]
 source = "{data}"
+classes = 3
 
 [privacy]
 barrier = "record"

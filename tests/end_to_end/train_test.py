@@ -12,7 +12,7 @@ import unittest
 import numpy
 
 from support import OBOL
-from training import RECIPE, WithImages, obol, start, wait_for_metrics
+from training import RECIPE, WithImages, bands, declare, obol, start, wait_for_metrics
 
 BLOCK = 100  # releases that are reserved ahead
 # In the budget, for what is paid twice: more than a thousand steps.
@@ -266,18 +266,82 @@ class Training(WithImages):
                 self.assertEqual(len(said.strip().splitlines()), 1, said)
                 self.assertFalse((self.folder / "never").exists())
 
-    def test_labels_beyond_any_class_are_refused(self):
+    def test_labels_beyond_the_declared_classes_are_refused_alike(self):
         images = numpy.zeros((30, 28, 28), numpy.uint8)
-        for label in (-1, 2 ** 16):
+        path = self.folder / "labels.npz"
+        said = set()
+        for place, label in ((5, -1), (0, 2 ** 16), (29, 3), (7, 2 ** 40)):
             labels = numpy.arange(30) % 3
-            labels[5] = label
-            path = self.folder / "labels.npz"
+            labels[place] = label
             numpy.savez(path, images=images, labels=labels)
-            said = obol("train", self.recipe("labels", 4, (str(self.data), str(path))), "--out",
-                        self.folder / "never", code=3).stderr
-            self.assertRegex(said, rf"\Aobol: error: label 5 must be from 0 to 65535, but is {label} "
-                                   r"\([^\n]*labels\.npz[^\n]*\)\n\Z")
+            said.add(obol("train", self.recipe("labels", 4, (str(self.data), str(path))), "--out",
+                          self.folder / "never", code=3).stderr)
             self.assertFalse((self.folder / "never").exists())
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(said.pop(), r"\Aobol: error: every record of [^\n]*labels\.npz must be as declared "
+                                     r"\(3 classes\)[^\n]*\n\Z")
+
+    def test_what_data_are_is_declared_and_not_read_off_them(self):
+        path = self.folder / "undeclared.npz"
+        images, labels = bands(self.random, 60)
+        numpy.savez(path, images=images / 255, labels=labels)
+        recipe = self.recipe("undeclared", 2, (str(self.data), str(path)), ("classes = 3\n", ""))
+
+        def refused():
+            return obol("train", recipe, "--out", self.folder / "never", code=2).stderr
+        self.assertIn("data.classes must be declared in the recipe or in "
+                      f"{path}.declaration.toml ('obol data declare {path}' writes one), but is missing",
+                      refused())
+        declare(path, "classes = 3")
+        self.assertIn("data.range must be declared", refused())
+        self.assertFalse((self.folder / "never").exists())
+        said = obol("data", "declare", path, "--force")
+        self.assertIn("range", said.stderr)
+        self.assertEqual(said.stdout.strip(), f"{path}.declaration.toml")
+        obol("train", recipe, "--out", self.folder / "declared")
+
+    def test_other_layouts_are_trained_on_as_declared(self):
+        images, labels = bands(self.random, 60)
+        table = self.folder / "table.csv"
+        lines = [",".join(map(str, [label, *image.ravel()])) for label, image in zip(labels, images)]
+        table.write_text("\n".join([*lines, ",".join(["9", "nan"] + 783 * ["1e9"])]) + "\n")
+        photos = self.folder / "photos"
+        obol("data", "convert", self.data, f"{photos}/*.png")  # declared as its source is
+        (photos / "emu").mkdir()
+        (photos / "emu" / "a.png").write_text("not a picture")
+        for name, source, keys in (("table", table, 'range = "0,255"\nsize = "28x28"\n'),
+                                   ("photos", photos, "")):
+            recipe = self.recipe(name, 2, (str(self.data), str(source)), ("classes = 3\n", "classes = 3\n" + keys))
+            run = self.folder / f"{name}-run"
+            said = obol("train", recipe, "--out", run, code=3).stderr
+            self.assertRegex(said, r"\Aobol: error: every record of [^\n]+ must be as declared \(3 classes, 28x28")
+            self.assertNotIn("emu", said)
+            obol("train", recipe, "--out", run, "--set", "data.outside=map")
+            samples = self.folder / f"{name}-samples.npz"
+            obol("sample", run, "--count", 30, "--out", samples)
+            self.assertEqual(set(numpy.load(samples)["labels"]), {0, 1, 2})
+
+    def generator_of(self, name, images, labels, *more):
+        """Of a run on other images, of which nothing is released but the noise and the data's share."""
+        path = self.folder / f"{name}.npz"
+        numpy.savez(path, images=images, labels=labels)
+        recipe = self.recipe(name, 3, (str(self.data), str(path)),
+                             ("classes = 3\n", 'classes = 3\nrange = "0,1"\noutside = "map"\n'))
+        obol("train", recipe, "--out", self.folder / name)
+        samples = self.folder / f"{name}-samples.npz"
+        obol("sample", self.folder / name, "--count", 60, "--seed", 1, "--out", samples)
+        return numpy.load(samples)
+
+    def test_one_record_decides_neither_brightness_nor_classes(self):
+        # Bands of ones, and one record more that is brighter than white and of a new class.
+        images, labels = bands(self.random, 300)
+        images = (images > 100).astype(numpy.float64)
+        with_one = numpy.concatenate([images, 2 * images[:1]]), numpy.append(labels, 9)
+        plain = self.generator_of("without-it", images, labels)
+        other = self.generator_of("with-it", *with_one)
+        self.assertEqual(set(plain["labels"]), set(other["labels"]))
+        difference = abs(plain["images"].mean() - other["images"].mean())
+        self.assertLess(difference, 40)  # of 255; the other records in 255ths would be black
 
 
 if __name__ == "__main__":

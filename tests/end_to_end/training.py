@@ -13,6 +13,7 @@ from support import OBOL
 RECIPE = """
 [data]
 source = "{data}"
+classes = 3
 
 [privacy]
 barrier = "record"
@@ -52,6 +53,11 @@ def bands(random, count, classes=3):
     return images, labels
 
 
+def declare(path, *lines):
+    """Writes the declaration of a file beside it."""
+    path.with_name(path.name + ".declaration.toml").write_text("\n".join(lines) + "\n")
+
+
 def obol(*arguments, code=0, timeout=300, **options):
     done = subprocess.run([OBOL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
                           **options)
@@ -87,6 +93,7 @@ class WithImages(unittest.TestCase):
         cls.data = cls.folder / "bands.npz"
         numpy.savez(cls.data, x_train=images, y_train=labels, x_test=cls.test_images,
                     y_test=cls.test_labels)
+        declare(cls.data, "classes = 3")
 
     @classmethod
     def recipe(cls, name, steps=4, *changes):

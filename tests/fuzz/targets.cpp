@@ -6,6 +6,7 @@
 
 #include "obol/base/error.h"
 #include "obol/data/csv.h"
+#include "obol/data/declaration.h"
 #include "obol/data/idx.h"
 #include "obol/data/npy.h"
 #include "obol/data/npz.h"
@@ -45,11 +46,42 @@ void read_npy(Input input) {
   }
 }
 
+// Numbers from 0 to 1. With the classes that are there, and with declared ones to which all others
+// are mapped.
+template <class Read>
+void read_declared(const Read& read) {
+  data::ReadOptions options{.declared = {.range = data::ValueRange{}}, .limits = kLimits};
+  options.reading = data::Reading::kPrivate;
+  options.declared.classes = 3;
+  options.declared.outside = data::Outside::kMap;
+  try {
+    const data::Dataset data = read(options);
+    data::check_consistent(data, "fuzz");
+    if (data.num_classes() != 3) throw std::logic_error("records have changed what is declared");
+  } catch (const Error&) {  // it may have no labels
+  }
+  options.reading = data::Reading::kOpen;
+  options.declared.classes.reset();
+  options.declared.outside.reset();
+  data::check_consistent(read(options), "fuzz");
+}
+
 void read_npz(Input input) {
-  data::ReadOptions options;
-  options.limits = kLimits;
-  const data::Dataset data = data::read_npz(MemoryBytes("fuzz", input), options);
-  data::check_consistent(data, "fuzz");
+  try {  // bytes, as they are
+    data::check_consistent(data::read_npz(MemoryBytes("fuzz", input), {.limits = kLimits}), "fuzz");
+  } catch (const InvalidArgument&) {  // other numbers need a range
+  }
+  read_declared([&](const data::ReadOptions& options) {
+    return data::read_npz(MemoryBytes("fuzz", input), options);
+  });
+}
+
+void read_declaration(Input input) {
+  const std::string_view text(reinterpret_cast<const char*>(input.data()), input.size());
+  const data::Declaration declared = data::parse_declaration(text, "fuzz.toml");
+  // What was accepted must survive being written and read again.
+  if (data::parse_declaration(data::to_toml(declared), "again.toml") != declared)
+    throw std::logic_error("a declaration changed on the way");
 }
 
 void read_privatized(Input input) {
@@ -61,9 +93,9 @@ void read_privatized(Input input) {
 void read_picture(Input input) { data::decode(MemoryBytes("fuzz", input), kLimits); }
 
 void read_csv(Input input) {
-  data::ReadOptions options;
-  options.limits = kLimits;
-  data::check_consistent(data::read_csv(MemoryBytes("fuzz", input), options), "fuzz");
+  read_declared([&](const data::ReadOptions& options) {
+    return data::read_csv(MemoryBytes("fuzz", input), options);
+  });
 }
 
 struct Options {
@@ -158,6 +190,7 @@ const std::vector<Target>& targets() {
     {"jpeg", read_picture, keep},
     {"csv", read_csv, wrap_gzip},
     {"toml", read_toml, keep},
+    {"declaration", read_declaration, keep},
     {"ledger", read_ledger, chain_ledger},
     {"privatized", read_privatized, keep},
 #if OBOL_HAS_FEDERATED
