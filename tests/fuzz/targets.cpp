@@ -1,10 +1,18 @@
 #include "tests/fuzz/targets.h"
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
 
 #include <zlib.h>
 
 #include "obol/base/error.h"
+#include "obol/base/sha256.h"
+#include "obol/base/tensor_file.h"
+#include "obol/base/text.h"
 #include "obol/data/csv.h"
 #include "obol/data/declaration.h"
 #include "obol/data/idx.h"
@@ -12,8 +20,11 @@
 #include "obol/data/npz.h"
 #include "obol/data/picture.h"
 #include "obol/local/privatized.h"
+#include "obol/model/blueprint.h"
 #include "obol/privacy/ledger_testing.h"
 #include "obol/recipe/recipe.h"
+#include "obol/report/release.h"
+#include "obol/run/checkpoint.h"
 #if OBOL_HAS_FEDERATED
 #include "tests/fuzz/federated_targets.h"
 #endif
@@ -133,7 +144,149 @@ void read_ledger(Input input) {
   }
 }
 
+TensorFile checked_tensors(Input input, TensorSum sum = TensorSum::kInside) {
+  TensorFile file(input, "fuzz", sum);
+  // One content has one file.
+  const std::string again = tensor_file(file.texts(), file.tensors(), sum);
+  const auto bytes = std::as_bytes(std::span(again));
+  if (!std::equal(bytes.begin(), bytes.end(), input.begin(), input.end()))
+    throw std::logic_error("a file of tensors changed on the way");
+  return file;
+}
+
+void read_tensors(Input input) {
+  const TensorFile file = checked_tensors(input);
+  for (const NamedTensor& tensor : file.tensors()) is_finite(tensor);
+}
+
+void read_generator(Input input) {
+  const TensorFile file = checked_tensors(input);
+  const model::Blueprint blueprint = model::read_blueprint(file);
+  std::uint64_t bytes = 0;
+  for (const NamedTensor& tensor : model::tensors_of(blueprint)) {
+    std::uint64_t of_one = size_of(tensor.type);
+    for (const std::int64_t size : tensor.shape) of_one *= static_cast<std::uint64_t>(size);
+    bytes += of_one;
+  }
+  if (bytes > input.size()) throw std::logic_error("a network is larger than its file");
+}
+
+// Sections are texts of their own, or tensors.
+void read_checkpoint(Input input) {
+  const run::Checkpoint checkpoint = run::read_checkpoint(MemoryBytes("fuzz", input));
+  for (const auto& [name, bytes] : checkpoint.sections)
+    if (bytes.size() > 64) checked_tensors(std::as_bytes(std::span(bytes)), TensorSum::kElsewhere);
+}
+
+// A release as one file: "NAME SIZE\n" and the content of each of its files.
+using Folder = std::vector<std::pair<std::string, std::string>>;
+
+Folder unpacked(Input input) {
+  const std::string_view text(reinterpret_cast<const char*>(input.data()), input.size());
+  Folder folder;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line(text.substr(at, end - at));
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const auto size = parse_integer(line.substr(std::min(space + 1, line.size())));
+    at = std::min(end + 1, text.size());
+    const std::size_t length =
+        size && *size >= 0 ? std::min(static_cast<std::size_t>(*size), text.size() - at) : 0;
+    folder.emplace_back(line.substr(0, space), text.substr(at, length));
+    at += length;
+  }
+  return folder;
+}
+
+// On a file system in memory, where there is one.
+Path place_for_releases() {
+  const Path memory = "/dev/shm";
+  std::error_code ignored;
+  const Path parent = std::filesystem::is_directory(memory, ignored)
+                          ? memory
+                          : std::filesystem::temp_directory_path();
+  std::string name = (parent / "obol-fuzz-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::logic_error("no place for releases");
+  return name;
+}
+
+struct ReleasePlace {
+  Path path = place_for_releases();
+  ~ReleasePlace() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+void read_release(Input input) {
+  static const ReleasePlace kPlace;
+  for (const auto& entry : std::filesystem::directory_iterator(kPlace.path))
+    std::filesystem::remove_all(entry.path());
+  for (const auto& [name, content] : unpacked(input)) {
+    const bool is_file = !name.empty() && name.size() < 200 && name != "." && name != ".." &&
+                         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+    if (!is_file) continue;
+    std::ofstream(kPlace.path / name, std::ios::binary) << content;
+  }
+  report::verify_release(kPlace.path, std::nullopt);
+}
+
 void keep(std::vector<std::byte>& /*file*/) {}
+
+std::string_view as_text(Input input) {
+  return {reinterpret_cast<const char*>(input.data()), input.size()};
+}
+
+void assign(std::vector<std::byte>& file, std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  file.assign(bytes.begin(), bytes.end());
+}
+
+// The size of the header by where it seems to end, and the checksum.
+std::string summed(std::string text) {
+  constexpr std::size_t kDigits = 64;
+  const std::string_view key = R"("sha256":")";
+  if (const std::size_t end = text.find("}}"); end != std::string::npos && end > 8) {
+    std::uint64_t size = end + 2 - 8;
+    while (size % 8 != 0 && 8 + size < text.size() && text[8 + size] == ' ') ++size;
+    std::memcpy(text.data(), &size, sizeof(size));
+  }
+  const std::size_t at = text.find(key);
+  if (at == std::string::npos || at + key.size() + kDigits > text.size()) return text;
+  text.replace(at + key.size(), kDigits, std::string(kDigits, '0'));
+  Sha256 hash;
+  hash.update(text);
+  return text.replace(at + key.size(), kDigits, hash.hex());
+}
+
+void sum_tensors(std::vector<std::byte>& file) { assign(file, summed(std::string(as_text(file)))); }
+
+void sum_checkpoint(std::vector<std::byte>& file) {
+  constexpr std::size_t kHash = 32;
+  if (file.size() < kHash) return;
+  file.resize(file.size() - kHash);
+  Sha256 hash;
+  hash.update(file);
+  const auto digest = hash.digest();
+  file.insert(file.end(), digest.begin(), digest.end());
+}
+
+void sum_release(std::vector<std::byte>& file) {
+  Folder folder = unpacked(file);
+  std::string sums;
+  for (auto& [name, content] : folder) {
+    if (name == "generator.safetensors") content = summed(content);
+    Sha256 hash;
+    hash.update(content);
+    if (name != "SHA256SUMS") sums += hash.hex() + "  " + name + "\n";
+  }
+  std::string text;
+  for (const auto& [name, content] : folder) {
+    const std::string& now = name == "SHA256SUMS" ? sums : content;
+    text += name + " " + std::to_string(now.size()) + "\n" + now;
+  }
+  assign(file, text);
+}
 
 void chain_ledger(std::vector<std::byte>& file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
@@ -193,6 +346,10 @@ const std::vector<Target>& targets() {
     {"declaration", read_declaration, keep},
     {"ledger", read_ledger, chain_ledger},
     {"privatized", read_privatized, keep},
+    {"tensors", read_tensors, sum_tensors},
+    {"generator", read_generator, sum_tensors},
+    {"checkpoint", read_checkpoint, sum_checkpoint},
+    {"release", read_release, sum_release},
 #if OBOL_HAS_FEDERATED
     {"client", read_from_client, keep},
     {"question", read_question, keep},
