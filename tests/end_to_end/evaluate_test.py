@@ -17,7 +17,7 @@ except ImportError:
     sklearn = None
 
 from support import OBOL
-from training import WithImages, bands, obol
+from training import WithImages, bands, declare, obol
 
 # Gives the mean of each image and 2047 zeros.
 NETWORK = """class Network(Module):
@@ -278,6 +278,24 @@ class Evaluation(WithImages):
         for option in ("--memorisation", "--real-baseline"):
             said = self.refused(self.samples, "--against", self.data, option, code=2)
             self.assertIn(f"{option} must be used with the folder of a run", said)
+
+    def test_what_numbers_mean_is_said_and_not_guessed(self):
+        floats = self.folder / "floats.npz"
+        numpy.savez(floats, images=self.test_images / 255, labels=self.test_labels)
+        few = ("--against", floats, "--classifiers", "logreg", "--no-quality")
+        self.assertIn("data.range must be declared", self.refused(self.samples, *few, code=2))
+        by_option = self.evaluate(self.samples, *few, "--range", "0,1")
+        declare(floats, 'range = "0,1"')
+        self.assertEqual(self.evaluate(self.samples, *few)["classifiers"], by_option["classifiers"])
+        self.refused(self.samples, *few, "--range", "0,2", code=2)
+
+    def test_other_images_have_the_classes_of_the_generator(self):
+        others = self.folder / "two-classes.npz"
+        chosen = self.test_labels < 2
+        numpy.savez(others, images=self.test_images[chosen], labels=self.test_labels[chosen])
+        found = self.evaluate(self.trained, "--against", others, "--count", 300, "--classifiers", "logreg",
+                              "--no-quality")
+        self.assertEqual(found["classes"], ["0", "1", "2"])
 
     def test_a_run_without_what_it_takes_is_refused(self):
         bare = self.train("bare")
