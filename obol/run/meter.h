@@ -3,6 +3,7 @@
 //
 //   EpsilonMeter meter(ledger, Delta{1e-5});
 //   if (const auto epsilon = meter.read()) ...   // exact for the ledger as it is, or nothing
+//   meter.bound()                                // never less than that
 //
 // What is reserved ahead counts, so that the number is never too small.
 #pragma once
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "obol/base/types.h"
 #include "obol/privacy/accountant.h"
@@ -27,8 +29,9 @@ class EpsilonMeter {
 
   // Nothing where the last number is out of date and it is too early for the next.
   std::optional<double> read();
-  // The last number, perhaps out of date.
-  [[nodiscard]] std::optional<double> last() const noexcept { return epsilon_; }
+  // What read() gives, or else what the ledger would cost with up to a twentieth more of each event
+  // in it: computed again only when the ledger has grown beyond that.
+  double bound();
 
  private:
   const privacy::Ledger& ledger_;
@@ -38,6 +41,9 @@ class EpsilonMeter {
   std::optional<double> epsilon_;
   std::size_t lines_ = 0;  // of the ledger, when epsilon_ was computed
   double next_ = 0;
+  std::vector<privacy::Event> ahead_;
+  double bound_ = 0;  // of ahead_
+  std::size_t bound_lines_ = 0;
 };
 
 }  // namespace obol::run
