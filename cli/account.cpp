@@ -297,14 +297,14 @@ void draw(const std::string& path, const Bill& bill,
   constexpr int kPoints = 40;
   std::int64_t most = 1;
   for (const PlannedEvent& item : bill.items) most = std::max(most, count_of(item.event));
-  Plot plot{.title = fmt::format("Privacy spent at delta {:g}", delta.value()),
+  Plot plot{.title = fmt::format("Privacy spent at delta {}", rounded_up(delta.value())),
             .x_label = "steps",
             .y_label = "epsilon",
             .lines = {{"guarantee", {}}}};
   if (published)
     plot.lines.push_back(
         {published->is_a_guarantee() ? "as published" : "as published, no guarantee", {}});
-  if (bill.budget) plot.marks.push_back({fmt::format("budget {:g}", *bill.budget), *bill.budget});
+  if (bill.budget) plot.marks.push_back({fmt::format("budget {}", *bill.budget), *bill.budget});
   for (int i = 1; i <= kPoints; ++i) {
     const double share = std::pow(static_cast<double>(i) / kPoints, 2);  // it rises fast at first
     const auto part = [&](std::int64_t count) {
@@ -338,32 +338,33 @@ void print_releases(const Bill& bill, const std::vector<RunCost>& alone) {
   std::size_t width = 16;
   for (const RunCost& cost : alone) width = std::max(width, cost.run.size());
   for (const RunCost& cost : alone)
-    std::cout << fmt::format("  {:<{}}  epsilon {} alone\n", cost.run, width,
+    std::cout << fmt::format("  {:<{}}  epsilon {} alone\n", printable(cost.run), width,
                              rounded_up(cost.epsilon));
   if (!alone.empty()) return;
   for (const PlannedEvent& item : bill.items)
     if (!item.purpose.empty())
-      std::cout << fmt::format("  {:<16} {}\n", item.purpose, describe(item.event));
+      std::cout << fmt::format("  {:<16} {}\n", printable(item.purpose), describe(item.event));
 }
 
 void print(const Bill& bill, const Totals& totals, const std::vector<RunCost>& alone,
            const std::optional<PublishedEpsilon>& published, const ordered_json& curve) {
   const Guarantee& guarantee = totals.guarantee;
-  if (!bill.title.empty()) std::cout << bill.title << "\n\n";
+  if (!bill.title.empty()) std::cout << printable(bill.title) << "\n\n";
   print_releases(bill, alone);
-  for (const std::string& remark : bill.remarks) std::cout << fmt::format("  {}\n", remark);
+  for (const std::string& remark : bill.remarks)
+    std::cout << fmt::format("  {}\n", printable(remark));
   if (!bill.title.empty()) std::cout << '\n';
   if (!alone.empty()) {
     const std::string total = fmt::format(
-        "Together these {} runs have epsilon {} at delta {:g}, also where each was chosen by "
+        "Together these {} runs have epsilon {} at delta {}, also where each was chosen by "
         "looking at what earlier ones had released. If all of them were fixed before the first "
         "release, as those of one sweep are, it is epsilon {}. They are taken to be on the same "
         "data.",
-        alone.size(), rounded_up(guarantee.epsilon), guarantee.delta, rounded_up(totals.if_fixed));
+        alone.size(), rounded_up(guarantee.epsilon), rounded_up(guarantee.delta), rounded_up(totals.if_fixed));
     std::cout << wrapped(total, 100) << "\n\n";
   }
-  std::cout << fmt::format("guarantee        epsilon {} at delta {:g}\n",
-                           rounded_up(guarantee.epsilon), guarantee.delta);
+  std::cout << fmt::format("guarantee        epsilon {} at delta {}\n",
+                           rounded_up(guarantee.epsilon), rounded_up(guarantee.delta));
   std::cout << fmt::format("accountant       {}\n",
                            guarantee.order ? fmt::format("rdp, best order {:.4g}", *guarantee.order)
                                            : fmt::format("pld, certified between {} and {}",
@@ -374,12 +375,13 @@ void print(const Bill& bill, const Totals& totals, const std::vector<RunCost>& a
   if (guarantee.group_size > 1)
     std::cout << fmt::format("groups           of up to {} records\n", guarantee.group_size);
   if (bill.budget)
-    std::cout << fmt::format("budget           epsilon {:g}: {}\n", *bill.budget,
+    std::cout << fmt::format("budget           epsilon {}: {}\n", *bill.budget,
                              guarantee.epsilon <= *bill.budget ? "kept" : "exceeded");
   for (const auto& [order, value] : curve.items())
-    std::cout << fmt::format("rdp at {:<9} {:.12g}\n", order, value.get<double>());
+    std::cout << fmt::format("rdp at {:<9} {}\n", order, rounded_up(value.get<double>(), 12));
   if (published)
-    std::cout << fmt::format("as published     epsilon {:.4g}\n\n{}\n", published->epsilon,
+    std::cout << fmt::format("as published     epsilon {}\n\n{}\n",
+                             rounded_up(published->epsilon, 4),
                              wrapped(privacy::in_words(*published, guarantee.epsilon), 100));
 }
 

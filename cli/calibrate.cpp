@@ -136,8 +136,8 @@ ExitCode run_calibrate(CalibrateArguments arguments) {
                              with_thousands(static_cast<std::uint64_t>(*arguments.steps)));
   else
     std::cout << fmt::format("sampling rate {}\n", rounded_down(*arguments.sampling_rate));
-  std::cout << fmt::format("which costs epsilon {} at delta {:g} ({})\n", rounded_up(cost.epsilon),
-                           cost.delta, name_of(cost.accountant));
+  std::cout << fmt::format("which costs epsilon {} at delta {} ({})\n", rounded_up(cost.epsilon),
+                           rounded_up(cost.delta), name_of(cost.accountant));
   return ExitCode::kOk;
 }
 

@@ -63,8 +63,8 @@ ExitCode run_certify(const CertifyArguments& arguments) {
   terms.accounting.group_size = static_cast<int>(group);
   write_certificate(arguments.run, terms);
   const Certificate certificate = verify_certificate(arguments.run);
-  std::cout << fmt::format("epsilon {} at delta {:g}\n", rounded_up(certificate.guarantee.epsilon),
-                           certificate.guarantee.delta);
+  std::cout << fmt::format("epsilon {} at delta {}\n", rounded_up(certificate.guarantee.epsilon),
+                           rounded_up(certificate.guarantee.delta));
   log_line(LogLevel::kInfo, fmt::format("wrote {0}/{1} and {0}/{2}", arguments.run,
                                         kCertificateName, kCertificateTextName));
   return ExitCode::kOk;
@@ -109,12 +109,12 @@ Certificate verified(const VerifyArguments& arguments) {
 ExitCode run_verify(const VerifyArguments& arguments) {
   follow_no_links_below(arguments.folder);
   const Certificate certificate = verified(arguments);
-  std::cout << fmt::format("verified: epsilon {} at delta {:g} ({}), from {} ledger entries\n",
-                           rounded_up(certificate.guarantee.epsilon), certificate.guarantee.delta,
-                           name_of(certificate.guarantee.neighbours),
-                           certificate.ledger.head().entries);
+  std::cout << fmt::format(
+      "verified: epsilon {} at delta {} ({}), from {} ledger entries\n",
+      rounded_up(certificate.guarantee.epsilon), rounded_up(certificate.guarantee.delta),
+      name_of(certificate.guarantee.neighbours), certificate.ledger.head().entries);
   if (!certificate.is_private())
-    std::cout << fmt::format("but {}\n", certificate.ledger.header.randomness);
+    std::cout << fmt::format("but {}\n", printable(certificate.ledger.header.randomness));
   return ExitCode::kOk;
 }
 

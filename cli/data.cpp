@@ -115,7 +115,7 @@ void print(const std::string& path, const data::Description& d) {
       d.class_names.empty() ? "unlabelled" : fmt::format("{} classes", d.class_names.size()),
       d.format);
   for (std::size_t i = 0; i < d.class_names.size(); ++i)
-    std::cout << fmt::format("  {:<20} {:>8}\n", d.class_names[i], d.class_counts[i]);
+    std::cout << fmt::format("  {:<20} {:>8}\n", printable(d.class_names[i]), d.class_counts[i]);
 }
 
 data::Description describe_read(const data::Dataset& data, const std::string& format) {

@@ -111,5 +111,6 @@ ExitCode guarded(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   obol::catch_interrupts();
+  const obol::PrintableOutput output;
   return static_cast<int>(obol::cli::guarded(argc, argv));
 }

@@ -108,16 +108,17 @@ ExitCode run_privatize(const PrivatizeArguments& arguments) {
   }
   const bool is_laplace = how.mechanism == local::Mechanism::kLaplace;
   std::cout << fmt::format(
-      "{}: {} records of {}, each in an {} ball of radius {:g}, with {} noise of {} {:.6g}\n",
+      "{}: {} records of {}, each in an {} ball of radius {:g}, with {} noise of {} {}\n",
       arguments.out, with_thousands(static_cast<std::uint64_t>(outcome.records)),
       to_string(how.shape), is_laplace ? "l1" : "l2", how.radius,
-      is_laplace ? "Laplace" : "Gaussian", is_laplace ? "scale" : "standard deviation", how.scale);
-  std::cout << fmt::format("guarantee        epsilon {} at delta {:g}, of each person\n",
-                           rounded_up(certificate.guarantee.epsilon), how.delta);
+      is_laplace ? "Laplace" : "Gaussian", is_laplace ? "scale" : "standard deviation",
+      rounded_down(how.scale));
+  std::cout << fmt::format("guarantee        epsilon {} at delta {}, of each person\n",
+                           rounded_up(certificate.guarantee.epsilon), rounded_up(how.delta));
   if (certificate.published)
     std::cout << fmt::format(
-        "as published     epsilon {:.6g}, by the radius {:g} in place of the sensitivity {:.6g}\n",
-        certificate.published->epsilon, how.radius, how.sensitivity);
+        "as published     epsilon {}, by the radius {:g} in place of the sensitivity {:.6g}\n",
+        rounded_up(certificate.published->epsilon), how.radius, how.sensitivity);
   if (!how.is_private()) std::cout << fmt::format("randomness       {}\n", how.randomness);
   std::cout << fmt::format("certificate      {}\n", outcome.certificate_folder.string());
   return ExitCode::kOk;

@@ -6,6 +6,7 @@
 
 #include "cli/app.h"
 #include "obol/base/file.h"
+#include "obol/base/text.h"
 #include "obol/data/reader.h"
 #include "obol/method/experiment_of_recipe.h"
 #include "obol/privacy/plan.h"
@@ -19,7 +20,7 @@ ExitCode list_recipes() {
   std::size_t width = 0;
   for (const recipe::Listed& one : recipes) width = std::max(width, one.name.size());
   for (const recipe::Listed& one : recipes)
-    std::cout << fmt::format("{:<{}}  {}\n", one.name, width, one.title);
+    std::cout << fmt::format("{:<{}}  {}\n", one.name, width, printable(one.title));
   return ExitCode::kOk;
 }
 

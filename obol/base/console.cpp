@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iostream>
 #include <mutex>
 #include <utility>
 
@@ -66,7 +67,46 @@ ProgressBackend standard_backend() {
           .is_terminal = !lines && isatty(STDERR_FILENO) == 1};
 }
 
+// Holds text back until the end of its line, so that no character comes in two halves.
+class PrintableBuffer final : public std::streambuf {
+ public:
+  explicit PrintableBuffer(std::streambuf* to) : to_(to) {}
+
+ protected:
+  std::streamsize xsputn(const char* text, std::streamsize count) override {
+    held_.append(text, static_cast<std::size_t>(count));
+    const std::size_t end = held_.rfind('\n') + 1;  // 0 where there is none
+    return pass(end) ? count : 0;
+  }
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    const char one = traits_type::to_char_type(c);
+    return xsputn(&one, 1) == 1 ? c : traits_type::eof();
+  }
+  int sync() override { return pass(held_.size()) ? to_->pubsync() : -1; }
+
+ private:
+  bool pass(std::size_t count) {
+    const std::string text = printable(std::string_view(held_).substr(0, count), Lines::kMany);
+    held_.erase(0, count);
+    const auto size = static_cast<std::streamsize>(text.size());
+    return to_->sputn(text.data(), size) == size;
+  }
+
+  std::streambuf* to_;
+  std::string held_;
+};
+
 }  // namespace
+
+PrintableOutput::PrintableOutput()
+    : filter_(std::make_unique<PrintableBuffer>(std::cout.rdbuf())),
+      before_(std::cout.rdbuf(filter_.get())) {}
+
+PrintableOutput::~PrintableOutput() {
+  std::cout.flush();
+  std::cout.rdbuf(before_);
+}
 
 void set_console(const ConsoleSettings& settings) {
   const std::lock_guard lock(terminal().mutex);
@@ -84,7 +124,7 @@ void log_line(LogLevel level, std::string_view text) {
   if (level > t.settings.level) return;
   std::string out;
   if (!t.progress_line.empty()) out += kEraseLine;
-  out += fmt::format("{}{}\n", prefix(level), text);
+  out += fmt::format("{}{}\n", prefix(level), printable(text));
   out += t.progress_line;
   write_stderr(out);
 }

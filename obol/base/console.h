@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <streambuf>
 #include <string>
 #include <string_view>
 
@@ -29,6 +31,7 @@ struct ConsoleSettings {
 void set_console(const ConsoleSettings& settings);
 ConsoleSettings console();
 
+// One line, whatever is in the text: see printable().
 void log_line(LogLevel level, std::string_view text);
 
 template <class... Args>
@@ -39,6 +42,20 @@ template <class... Args>
 void log_warning(fmt::format_string<Args...> format, Args&&... args) {
   log_line(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
 }
+
+// Puts printable() before the standard output while it lives: names, titles and cells of files that
+// came from anywhere are printed, and a terminal must not obey them.
+class PrintableOutput {
+ public:
+  PrintableOutput();
+  ~PrintableOutput();
+  PrintableOutput(const PrintableOutput&) = delete;
+  PrintableOutput& operator=(const PrintableOutput&) = delete;
+
+ private:
+  std::unique_ptr<std::streambuf> filter_;
+  std::streambuf* before_;
+};
 
 // Where a progress line goes and what time it is; tests replace both.
 struct ProgressBackend {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <regex>
@@ -222,6 +223,24 @@ TEST_F(Console, ShowsNothingBelowItsLevel) {
   EXPECT_EQ(captured(log_all), "obol: error: x\nobol: warning: x\n");
   set_console({.level = LogLevel::kInfo});
   EXPECT_EQ(captured(log_all), "obol: error: x\nobol: warning: x\nobol: x\n");
+}
+
+TEST_F(Console, LetsNoTextChangeTheTerminalOrForgeALine) {
+  EXPECT_EQ(captured([] { log_line(LogLevel::kError, "a \033[31m\nobol: verified"); }),
+            "obol: error: a \\u001b[31m\\u000aobol: verified\n");
+}
+
+TEST_F(Console, LetsNothingOnTheStandardOutputChangeTheTerminal) {
+  testing::internal::CaptureStdout();
+  {
+    const PrintableOutput output;
+    std::cout << "caf" << '\xc3' << '\xa9' << " \033]0;x\a\n"
+              << "rest\033" << std::flush;
+    std::cout << 7;
+  }
+  std::cout << "\033 as it is" << std::flush;
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "café \\u001b]0;x\\u0007\nrest\\u001b7\033 as it is");
 }
 
 TEST_F(Console, PrintsBracesInALineAsTheyAre) {

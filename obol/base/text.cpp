@@ -4,7 +4,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -99,26 +102,95 @@ std::string counted(std::int64_t number) {
 
 namespace {
 
-// The nearest number of six significant digits on the side of `value` that `round` goes to.
-template <class Round>
-std::string rounded(double value, const Round& round) {
-  if (!std::isfinite(value) || value == 0) return fmt::format("{:.6g}", value);
-  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 5);
-  return fmt::format("{:.6g}", round(value / unit) * unit);
+enum class Direction { kUp, kDown };
+
+// By decimal digits: dividing by a power of ten would round once more, to the wrong side.
+std::string rounded(double value, int digits, Direction direction) {
+  const std::string nearest = fmt::format("{:.{}g}", value, digits);
+  if (!std::isfinite(value)) return nearest;
+  const double read = std::stod(nearest);
+  if (direction == Direction::kUp ? read >= value : read <= value) return nearest;
+  // One more or less in the last digit, away from zero or towards it.
+  const std::string shown = fmt::format("{:.{}e}", std::abs(value), digits - 1);
+  const auto e = shown.find('e');
+  std::string mantissa = shown.substr(0, e);
+  std::erase(mantissa, '.');
+  const bool grows = (direction == Direction::kUp) == (value > 0);
+  int exponent = std::stoi(shown.substr(e + 1)) - (digits - 1);
+  if (!grows && mantissa.find_first_not_of('0', 1) == std::string::npos &&
+      mantissa.front() == '1') {
+    mantissa += '0';  // below a power of ten the digits are worth a tenth
+    --exponent;
+  }
+  const std::int64_t next = std::stoll(mantissa) + (grows ? 1 : -1);
+  const double found = std::stod(fmt::format("{}{}e{}", value < 0 ? "-" : "", next, exponent));
+  return fmt::format("{:.{}g}", found, digits);
+}
+
+// The code point that `text` starts with, and its length; 0 long where the bytes are no UTF-8.
+struct Decoded {
+  std::uint32_t code = 0;
+  std::size_t size = 0;
+};
+Decoded decoded(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  const std::size_t size = byte(0) < 0x80   ? 1
+                           : byte(0) < 0xc2 ? 0
+                           : byte(0) < 0xe0 ? 2
+                           : byte(0) < 0xf0 ? 3
+                           : byte(0) < 0xf5 ? 4
+                                            : 0;
+  if (size == 0 || size > text.size()) return {};
+  std::uint32_t code = size == 1 ? byte(0) : byte(0) & (0x7fU >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return {};
+    code = code << 6U | (byte(i) & 0x3fU);
+  }
+  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
+  if (code < kLeast.at(size) || code > 0x10ffff || is_surrogate) return {};
+  return {.code = code, .size = size};
+}
+
+// Control characters, line separators, and what changes the direction of writing.
+bool is_control(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x61c || code == 0x200e ||
+         code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
 }  // namespace
 
-std::string rounded_up(double value) {
-  std::string text = fmt::format("{:.6g}", value);
-  if (std::stod(text) >= value) return text;
-  return rounded(value, [](double x) { return std::ceil(x); });
+std::string rounded_up(double value, int digits) { return rounded(value, digits, Direction::kUp); }
+
+std::string rounded_down(double value, int digits) {
+  return rounded(value, digits, Direction::kDown);
 }
 
-std::string rounded_down(double value) {
-  std::string text = fmt::format("{:.6g}", value);
-  if (std::stod(text) <= value) return text;
-  return rounded(value, [](double x) { return std::floor(x); });
+std::string printable(std::string_view text, Lines lines) {
+  std::string out;
+  while (!text.empty()) {
+    const Decoded next = decoded(text);
+    const std::size_t size = std::max<std::size_t>(next.size, 1);
+    const bool stays = lines == Lines::kMany && (next.code == '\n' || next.code == '\t');
+    if (next.size == 0)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    else if (is_control(next.code) && !stays)
+      out += fmt::format("\\u{:04x}", next.code);
+    else
+      out += text.substr(0, size);
+    text.remove_prefix(size);
+  }
+  return out;
+}
+
+std::string markdown(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("\\`*_[]<>|&~").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return printable(escaped);
 }
 
 std::string wrapped(std::string_view text, std::size_t width) {

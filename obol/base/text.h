@@ -32,10 +32,23 @@ std::string with_thousands(std::uint64_t number);
 // The same of a count, which is never below zero.
 std::string counted(std::int64_t number);
 
-// A bound in six significant digits, never rounded to less than it is: "844.309".
-std::string rounded_up(double value);
+// A bound in so many significant digits, never rounded to less than it is: "844.309". Text that
+// reads back as the same double is that double: 1e-5 is "1e-05".
+std::string rounded_up(double value, int digits = 6);
 // And one that is never rounded to more.
-std::string rounded_down(double value);
+std::string rounded_down(double value, int digits = 6);
+
+// Text from a file or a peer, for a terminal: what would move the cursor, change colours or the
+// direction of writing is spelt out as "\u001b", and so are bytes that are no UTF-8 ("\xff"). In
+// JSON it still means the same.
+enum class Lines {
+  kOne,   // line ends are spelt out as well
+  kMany,  // line ends and tabs stay
+};
+std::string printable(std::string_view text, Lines lines = Lines::kOne);
+
+// Text from a file, on one line of Markdown, where it is text and nothing else.
+std::string markdown(std::string_view text);
 
 // Broken into lines of at most `width` columns, at spaces.
 std::string wrapped(std::string_view text, std::size_t width);

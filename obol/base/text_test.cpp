@@ -1,5 +1,6 @@
 #include "obol/base/text.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "obol/base/random.h"
 
 namespace obol {
 namespace {
@@ -207,12 +210,65 @@ TEST(RoundedUp, NeverSaysLessThanItIs) {
     EXPECT_GE(std::stod(rounded_up(value)), value * (1 - 1e-15));
 }
 
+TEST(RoundedUp, HasAsManyDigitsAsAreAskedFor) {
+  EXPECT_EQ(rounded_up(9.8116, 3), "9.82");
+  EXPECT_EQ(rounded_up(9.996, 3), "10");
+  EXPECT_EQ(rounded_up(0.00123401, 4), "0.001235");
+  EXPECT_EQ(rounded_up(1e-5, 3), "1e-05");
+  EXPECT_EQ(rounded_up(1.0000000000001e-5), "1.00001e-05");
+  EXPECT_EQ(rounded_up(-2.00001, 3), "-2");
+  EXPECT_EQ(rounded_up(3.3e300, 1), "4e+300");
+  EXPECT_EQ(rounded_up(std::numeric_limits<double>::infinity()), "inf");
+  SeededBits bits(1);
+  for (int i = 0; i < 100'000; ++i) {
+    const int digits = 1 + i % 12;
+    const double exponent = static_cast<double>(bits.below(600)) - 300;
+    double value = (1 + static_cast<double>(bits.below(1000)) / 100) * std::pow(10.0, exponent);
+    for (std::uint64_t k = bits.below(4); k > 0; --k)  // just above a round number, or on it
+      value = std::nextafter(value, std::numeric_limits<double>::infinity());
+    EXPECT_GE(std::stod(rounded_up(value, digits)), value) << digits;
+    EXPECT_LE(std::stod(rounded_down(value, digits)), value) << digits;
+    EXPECT_LE(std::stod(rounded_up(value, digits)),
+              value * (1 + std::pow(10.0, 1 - digits) * 1.01));
+  }
+}
+
 TEST(RoundedDown, NeverSaysMoreThanItIs) {
   EXPECT_EQ(rounded_down(0.02652338), "0.0265233");
   EXPECT_EQ(rounded_down(9.9999999), "9.99999");
   EXPECT_EQ(rounded_down(0), "0");
   for (double value = 1e-9; value < 1e12; value *= 1.7)
     EXPECT_LE(std::stod(rounded_down(value)), value * (1 + 1e-15));
+}
+
+TEST(Printable, SpellsOutWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("plain, café, 数字, 🙂"), "plain, café, 数字, 🙂");
+  EXPECT_EQ(printable("\033]0;owned\a\033[31m"), "\\u001b]0;owned\\u0007\\u001b[31m");
+  EXPECT_EQ(printable("a\nb\tc\rd"), "a\\u000ab\\u0009c\\u000dd");
+  EXPECT_EQ(printable("a\nb\tc\rd", Lines::kMany), "a\nb\tc\\u000dd");
+  EXPECT_EQ(printable(std::string("\0\x7f", 2)), "\\u0000\\u007f");
+  EXPECT_EQ(printable("\u009b31m"), "\\u009b31m") << "an escape sequence in one character";
+  EXPECT_EQ(printable("gpj.\u202egnp"), "gpj.\\u202egnp") << "writes from right to left";
+  EXPECT_EQ(printable("\u2066x\u2069\u200f\u2028"), "\\u2066x\\u2069\\u200f\\u2028");
+}
+
+TEST(Printable, SpellsOutBytesThatAreNoUtf8) {
+  EXPECT_EQ(printable("a\xff"), "a\\xff");
+  EXPECT_EQ(printable("\x9b"
+                      "31m"),
+            "\\x9b31m");
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82") << "cut off";
+  EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b") << "longer than need be";
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "half of a pair";
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+}
+
+TEST(Markdown, IsTextAndNothingElse) {
+  EXPECT_EQ(markdown("Digits, 10 (ten) classes - 1e-5!"), "Digits, 10 (ten) classes - 1e-5!");
+  EXPECT_EQ(markdown("<script>"), "\\<script\\>");
+  EXPECT_EQ(markdown("[l](javascript:x)"), "\\[l\\](javascript:x)");
+  EXPECT_EQ(markdown("a|b `c` *d* _e_ &lt; \\"), "a\\|b \\`c\\` \\*d\\* \\_e\\_ \\&lt; \\\\");
+  EXPECT_EQ(markdown("a\n# b\033"), "a # b\\u001b");
 }
 
 TEST(Wrapped, BreaksAtSpacesAndKeepsLongWordsWhole) {

@@ -27,6 +27,16 @@ double positive(double value, const char* name) {
   return value;
 }
 
+// A lie has a probability of at least 2^-64, the least that 64 random bits can have: larger
+// epsilons than its logarithm would be printed and not be what happens.
+double label_epsilon_of(double epsilon) {
+  constexpr double kMost = 44;
+  if (!(epsilon > 0 && epsilon <= kMost))
+    throw InvalidArgument(violation("the epsilon of the labels",
+                                    fmt::format("above 0 and at most {}", kMost), epsilon));
+  return epsilon;
+}
+
 double delta_of(const PrivatizeOptions& options) {
   if (options.mechanism == Mechanism::kLaplace) {
     if (options.delta)
@@ -168,12 +178,11 @@ Privatization plan(const PrivatizeOptions& options, const data::ImageShape& shap
   if (class_names.size() < 2)
     throw DataError(violation("the classes of labels that are kept", "at least 2 in number",
                               class_names.size()));
-  how.events.push_back(
-      {.purpose = kLabelsPurpose,
-       .event = privacy::LocalRandomizedResponse{
-           .epsilon = positive(*options.label_epsilon, "the epsilon of the labels"),
-           .classes = static_cast<std::int64_t>(class_names.size()),
-           .count = 1}});
+  how.events.push_back({.purpose = kLabelsPurpose,
+                        .event = privacy::LocalRandomizedResponse{
+                            .epsilon = label_epsilon_of(*options.label_epsilon),
+                            .classes = static_cast<std::int64_t>(class_names.size()),
+                            .count = 1}});
   how.class_names = std::move(class_names);
   return how;
 }
@@ -276,7 +285,8 @@ std::int32_t respond(RandomBits& bits, std::int32_t answer,
   // Any answer at all with this probability, rounded up to a multiple of 2^-64; else the true one.
   const auto classes = static_cast<double>(response.classes);
   const double any = classes / (std::exp(response.epsilon) + classes - 1) * (1 + 1e-15);
-  const double threshold = std::ceil(std::ldexp(any, 64));
+  // At least 1, where e^epsilon overflows: the truth alone is never told.
+  const double threshold = std::max(1.0, std::ceil(std::ldexp(any, 64)));
   const bool is_any = threshold >= 0x1p64 || bits() < static_cast<std::uint64_t>(threshold);
   const std::uint64_t drawn = bits.below(static_cast<std::uint64_t>(response.classes));
   return is_any ? static_cast<std::int32_t>(drawn) : answer;

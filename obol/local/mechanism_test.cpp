@@ -290,6 +290,10 @@ TEST(Plan, RefusesWhatCannotBeMeant) {
   options = gaussian();
   options.label_epsilon = 0;
   EXPECT_THROW(plan(options, kShape, {"a", "b"}), InvalidArgument);
+  for (const double beyond : {45.0, 750.0, 1e300}) {
+    options.label_epsilon = beyond;
+    EXPECT_THROW(plan(options, kShape, {"a", "b"}), InvalidArgument) << beyond;
+  }
   options.label_epsilon = 1;
   EXPECT_THROW(plan(options, kShape, {"a"}), DataError);
 }
@@ -307,6 +311,22 @@ TEST(Respond, GivesEachAnswerAsOftenAsItSays) {
     const double share = (k == 3 ? std::exp(1.5) : 1.0) / total;
     EXPECT_NEAR(counts[k], kDraws * share, 6 * std::sqrt(kDraws * share * (1 - share))) << k;
   }
+}
+
+// Random bits of which none is set.
+class NoBits final : public RandomBits {
+ public:
+  result_type operator()() override { return 0; }
+  void fill(std::span<std::uint64_t> words) override { std::ranges::fill(words, 0); }
+  [[nodiscard]] bool is_private() const noexcept override { return false; }
+  [[nodiscard]] std::string provenance() const override { return "not private: zeros"; }
+};
+
+// Else it would have no epsilon at all; e^epsilon is infinite from 710 on.
+TEST(Respond, MayLieAtEveryEpsilon) {
+  NoBits bits;
+  for (const double epsilon : {1.0, 44.0, 300.0, 750.0, 1e300})
+    EXPECT_EQ(respond(bits, 1, {.epsilon = epsilon, .classes = 2, .count = 1}), 0) << epsilon;
 }
 
 TEST(Respond, IsTheTruthWhereEpsilonIsVast) {

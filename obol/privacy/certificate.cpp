@@ -243,9 +243,9 @@ bool Certificate::is_private() const { return privacy::is_private(ledger.header)
 std::string in_words(const Guarantee& guarantee) {
   return fmt::format(
       "Had {2}, whatever was released from this run would have been at most e^{0} times as likely, "
-      "or as unlikely, but for a probability of {1:.6g}. The smaller both are, the less anyone can "
+      "or as unlikely, but for a probability of {1}. The smaller both are, the less anyone can "
       "learn about a single record.",
-      rounded_up(guarantee.epsilon), guarantee.delta, neighbours_in_words(guarantee));
+      rounded_up(guarantee.epsilon), rounded_up(guarantee.delta), neighbours_in_words(guarantee));
 }
 
 Certificate certify(const LedgerRecord& ledger, const CertificateTerms& terms) {
@@ -309,8 +309,8 @@ std::string to_markdown(const Certificate& certificate) {
         "**Not private: no guarantee holds ({}).** The figures below would hold if that were not "
         "so.\n\n",
         ledger.header.randomness);
-  text += fmt::format("**Epsilon {} at delta {:.6g}.** {}\n\n", rounded_up(guarantee.epsilon),
-                      guarantee.delta, in_words(guarantee));
+  text += fmt::format("**Epsilon {} at delta {}.** {}\n\n", rounded_up(guarantee.epsilon),
+                      rounded_up(guarantee.delta), in_words(guarantee));
   if (certificate.published) text += in_words(*certificate.published, guarantee.epsilon) + "\n\n";
   text += "| | |\n| --- | --- |\n";
   const auto row = [&](std::string_view name, const std::string& value) {
@@ -319,8 +319,8 @@ std::string to_markdown(const Certificate& certificate) {
   row("accountant", std::string(name_of(guarantee.accountant)) +
                         (guarantee.order ? fmt::format(", order {:.4g}", *guarantee.order) : ""));
   if (guarantee.accountant == AccountantKind::kPld)
-    row("certified between",
-        fmt::format("{:.6g} and {}", guarantee.epsilon_lower, rounded_up(guarantee.epsilon)));
+    row("certified between", fmt::format("{} and {}", rounded_down(guarantee.epsilon_lower),
+                                         rounded_up(guarantee.epsilon)));
   row("neighbouring data sets", std::string(name_of(guarantee.neighbours)));
   row("records that one person may have given", std::to_string(guarantee.group_size));
   row("records", with_thousands(static_cast<std::uint64_t>(ledger.header.records)));

@@ -83,13 +83,13 @@ std::string describe(const Event& event) {
         std::string text = fmt::format(
             "{} x {}", with_thousands(static_cast<std::uint64_t>(one.count)), name_of(event));
         if constexpr (requires { one.sampling_rate; })
-          text += fmt::format(", sampling rate {:.6g}", one.sampling_rate);
+          text += fmt::format(", sampling rate {}", rounded_up(one.sampling_rate));
         if constexpr (requires { one.scale; })
-          text += fmt::format(", scale {:.6g}", one.scale);
+          text += fmt::format(", scale {}", rounded_down(one.scale));
         else if constexpr (requires { one.epsilon; })
-          text += fmt::format(", epsilon {:.6g}, {} classes", one.epsilon, one.classes);
+          text += fmt::format(", epsilon {}, {} classes", rounded_up(one.epsilon), one.classes);
         else
-          text += fmt::format(", noise multiplier {:.6g}", one.noise_multiplier);
+          text += fmt::format(", noise multiplier {}", rounded_down(one.noise_multiplier));
         return text;
       },
       event);

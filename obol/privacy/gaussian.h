@@ -13,10 +13,13 @@
 
 namespace obol::privacy {
 
+// The smallest delta that holds, rounded up.
 double gaussian_delta(double noise_multiplier, Epsilon epsilon);
 
 // The smallest epsilon that holds, rounded up. Delta must be positive.
 Epsilon gaussian_epsilon(double noise_multiplier, Delta delta);
+// The same, rounded down: no smaller epsilon than this one holds.
+Epsilon gaussian_epsilon_lower(double noise_multiplier, Delta delta);
 
 enum class GaussianFormula {
   kAnalytic,  // exact (Balle and Wang 2018)

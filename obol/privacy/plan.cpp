@@ -144,6 +144,10 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
         "shards take turns");
   if (options.validation_noise && !options.validation_releases)
     static_cast<void>(needed(options.validation_releases, "validation_releases"));
+  if (options.shards && options.histogram_noise)
+    throw InvalidArgument(
+        "privacy.histogram_noise must not be given with privacy.shards: a class histogram has "
+        "another sensitivity where a record is replaced, and no method releases one");
   if (options.schedule == "uniform") static_cast<void>(needed(options.steps, "steps"));
   // The answer of a shard is clipped as a whole, and its noise covers its replacement.
   Plan plan{.planned = {},
@@ -167,7 +171,7 @@ Plan plan_of(const PrivacyOptions& options, const Accounting& how) {
           budget, [&](double noise) { return events_of(planned(options, noise, plan.steps)); },
           how);
       plan.calibrated =
-          fmt::format("noise_multiplier {:.6g}, the least for the budget", multiplier);
+          fmt::format("noise_multiplier {}, the least for the budget", rounded_up(multiplier));
     } else {
       plan.steps = most_steps(
           budget,

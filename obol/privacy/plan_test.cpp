@@ -127,6 +127,12 @@ TEST(Plan, SaysWhichKeyIsMissingOrTooMany) {
   options = paper_options();
   options.shards = 10;
   EXPECT_NE(message(options).find("must not both be given"), std::string::npos);
+  options.sampling_rate.reset();
+  options.follows.reset();
+  EXPECT_EQ(message(options), "");
+  options.histogram_noise = 50;  // has twice the squared sensitivity where a record is replaced
+  EXPECT_NE(message(options).find("privacy.histogram_noise must not be given with privacy.shards"),
+            std::string::npos);
   EXPECT_EQ(message({}), "privacy.barrier must be given, but is missing");
 }
 

@@ -232,6 +232,9 @@ double delta_in(const Ingredients& ingredients, Direction direction, Epsilon eps
   return std::min(1.0, best);
 }
 
+// Of a sum over so many kinds of events, and of its root's inverse.
+double rounding_of_sum(std::size_t kinds) { return 0x1p-52 * static_cast<double>(kinds + 4); }
+
 }  // namespace
 
 PldAccountant::PldAccountant(int group_size) : group_size_(group_size) {
@@ -267,8 +270,10 @@ EpsilonBounds PldAccountant::epsilon(Delta delta) const {
   if (delta.value() == 0) return largest_loss(ingredients);
   if (ingredients.parts.empty()) {
     if (ingredients.gaussian == 0) return {.lower = 0, .upper = 0};
-    const double upper = gaussian_epsilon(1 / std::sqrt(ingredients.gaussian), delta).value();
-    return {.lower = upper * (1 - 1e-9), .upper = upper};
+    const double multiplier = 1 / std::sqrt(ingredients.gaussian);
+    const double rounding = rounding_of_sum(events_.size());
+    return {.lower = gaussian_epsilon_lower(multiplier * (1 + rounding), delta).value(),
+            .upper = gaussian_epsilon(multiplier * (1 - rounding), delta).value()};
   }
   EpsilonBounds worst = epsilon_in(ingredients, Direction::kRemove, delta, tolerance_at(0));
   if (!ingredients.is_symmetric) {
@@ -283,7 +288,9 @@ double PldAccountant::delta(Epsilon epsilon) const {
   const Ingredients ingredients = ingredients_of(events_, group_size_);
   if (ingredients.parts.empty())
     return ingredients.gaussian == 0 ? 0.0
-                                     : gaussian_delta(1 / std::sqrt(ingredients.gaussian), epsilon);
+                                     : gaussian_delta((1 - rounding_of_sum(events_.size())) /
+                                                          std::sqrt(ingredients.gaussian),
+                                                      epsilon);
   const double remove = delta_in(ingredients, Direction::kRemove, epsilon);
   if (ingredients.is_symmetric) return remove;
   return std::max(remove, delta_in(ingredients, Direction::kAdd, epsilon));

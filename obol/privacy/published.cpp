@@ -135,8 +135,8 @@ std::string in_words(const PublishedEpsilon& published, double guarantee) {
         "As published, the count of {} gives epsilon {}, which holds as well: the same releases, "
         "bounded less tightly.",
         published.count.paper, rounded_up(published.epsilon));
-  const std::string start = fmt::format("As published, the count of {} gives epsilon {:.4g}",
-                                        published.count.paper, published.epsilon);
+  const std::string start = fmt::format("As published, the count of {} gives epsilon {}",
+                                        published.count.paper, rounded_up(published.epsilon, 4));
   std::vector<std::string> reasons;
   if (!published.count.holds) reasons.push_back(reason_of(published.count));
   if (!published.left_out.empty())

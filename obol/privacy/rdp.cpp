@@ -14,6 +14,11 @@
 namespace obol::privacy {
 namespace {
 
+// Rounding of a few operations, with functions of the C library that are off by some units in the
+// last place: 2^-53 is 1.1e-16. Differences of rounded numbers carry it outwards where they are
+// made.
+constexpr double kOutward = 4e-15;
+
 double log_add(double a, double b) {
   const double high = std::max(a, b);
   return high == -kInfinity ? high : high + std::log1p(std::exp(std::min(a, b) - high));
@@ -90,7 +95,10 @@ double rdp(const LocalRandomizedResponse& event, double order) {
   const double neither =
       event.classes > 2 ? std::log(static_cast<double>(event.classes) - 2) : -kInfinity;
   const double log_sum = log_add(log_add(order * e, (1 - order) * e), neither);
-  return std::max(0.0, (log_sum - log_add(e, others)) / (order - 1));
+  const double log_total = log_add(e, others);
+  // Both logarithms are rounded, and little may be left of their difference.
+  const double rounding = kOutward * (1 + std::abs(log_sum) + std::abs(log_total));
+  return std::max(0.0, (log_sum - log_total + rounding) / (order - 1));
 }
 
 double rdp(const Laplace& event, double order) {
@@ -100,7 +108,8 @@ double rdp(const Laplace& event, double order) {
   const double odds = 2 * order - 1;
   // shares = 1 - (order-1)/odds * (1 - e^{-odds/b}), written so that large b loses nothing.
   const double log_shares = std::log1p((order - 1) / odds * std::expm1(-odds / b));
-  return std::max(0.0, 1 / b + log_shares / (order - 1));
+  const double rounding = kOutward * (1 / b + std::abs(log_shares) / (order - 1));
+  return std::max(0.0, 1 / b + log_shares / (order - 1) + rounding);
 }
 
 double rdp(const FixedBatchGaussian& event, double order) {
@@ -119,6 +128,9 @@ double rdp(const FixedBatchGaussian& event, double order) {
     log_sum = log_add(log_sum, j * log_rate + log_binomial(whole, j) +
                                    (j - 1) * gaussian_rdp(sigma, j) + std::log(2.0));
   }
+  // What the logarithm of any term may be off, and that of a sum of so many.
+  log_sum += kOutward * (whole + std::lgamma(whole + 1) + whole * std::abs(log_rate) +
+                         whole * gaussian_rdp(sigma, whole));
   return std::min(log_one_plus_exp(log_sum) / (whole - 1), gaussian_rdp(sigma, order));
 }
 
@@ -128,18 +140,6 @@ double epsilon_of(double rdp, double order, Delta delta, Conversion conversion) 
   if (conversion == Conversion::kClassic) return classic;
   return std::max(0.0, classic + std::log1p(-1 / order) - std::log(order) / (order - 1));
 }
-
-namespace {
-
-// Outward, for floating point: ten times what divergences were found to differ by from independent
-// computations, of every term that an epsilon is a sum of.
-double allowance(double rdp, double order, Delta delta) {
-  constexpr double kRelative = 1e-11;
-  return kRelative * (std::abs(rdp) - std::log1p(-1 / order) +
-                      (std::log(order) - std::log(delta.value())) / (order - 1));
-}
-
-}  // namespace
 
 void RdpAccountant::compose(const Event& event) {
   check(event);
@@ -172,7 +172,12 @@ RdpEpsilon RdpAccountant::epsilon(Delta delta, Conversion conversion) const {
                            ? best_whole_order(value)
                            : 1 + minimize([&](double above_one) { return value(1 + above_one); },
                                           {.start = 1, .lowest = 1e-8, .highest = 1e7});
-  return {.epsilon = value(order) + allowance(rdp(order), order, delta), .order = order};
+  // Upwards, by more than all its terms together are off: integrals by 5e-15 of themselves
+  // (measured against 50 digits), sums by 1.1e-16 for each event.
+  const double margin = 1e-13 + 0x1p-52 * static_cast<double>(events_.size());
+  const double terms = rdp(order) + (std::log(order) - std::log(delta.value())) / (order - 1) -
+                       std::log1p(-1 / order);
+  return {.epsilon = value(order) + (rdp(order) > 0 ? margin * terms : 0), .order = order};
 }
 
 }  // namespace obol::privacy

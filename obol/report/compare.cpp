@@ -39,7 +39,7 @@ std::optional<double> quality_of(const RunFacts& facts, std::string_view name) {
 }
 
 std::string quoted_unless(bool holds, double epsilon) {
-  return holds ? fmt::format("{:g}", epsilon) : fmt::format("“{:g}”", epsilon);
+  return holds ? rounded_up(epsilon) : fmt::format("“{}”", rounded_up(epsilon));
 }
 
 Html accuracy_cell(const RunFacts& facts, std::string_view classifier) {
@@ -65,7 +65,7 @@ Html epsilon_cell(const RunFacts& facts) {
 Html published_cell(const RunFacts& facts) {
   if (!facts.certificate || !facts.certificate->published) return Html("–");
   const privacy::PublishedEpsilon& published = *facts.certificate->published;
-  const std::string epsilon = fmt::format("{:.4g}", published.epsilon);
+  const std::string epsilon = rounded_up(published.epsilon, 4);
   return Html(published.is_a_guarantee() ? epsilon : fmt::format("“{}”", epsilon));
 }
 
@@ -138,8 +138,8 @@ Html trade_off(Plot plot, const std::vector<const RunFacts*>& runs,
                              other.holds ? PlotSymbol::kDiamond : PlotSymbol::kHollowDiamond});
   for (const PlotPoint& point : plot.points)
     plot.description +=
-        fmt::format("{}{}: epsilon {:.4g}, {:.4g}", plot.description.empty() ? "" : "; ",
-                    point.name, point.x, point.y);
+        fmt::format("{}{}: epsilon {}, {:.4g}", plot.description.empty() ? "" : "; ", point.name,
+                    rounded_up(point.x, 4), point.y);
   return tag("div", {{"class", "scroll wide"}, {"tabindex", "0"}},
              figure(Html::markup(plot_svg(plot))));
 }

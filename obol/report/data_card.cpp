@@ -14,12 +14,6 @@
 namespace obol::report {
 namespace {
 
-// What the curator wrote stays on its line.
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 std::string what_it_is(const CardFacts& facts) {
   const data::Dataset& samples = facts.samples;
   const privacy::Certificate& certificate = *facts.run.certificate;
@@ -36,9 +30,10 @@ std::string what_it_is(const CardFacts& facts) {
       fmt::format("{} private records{}", counted(ledger.header.records),
                   facts.run.has_public_data() ? fmt::format(" ({})", *facts.run.data.source)
                                               : std::string()));
-  row("method", fmt::format("{}, barrier `{}`; every value is in `recipe.toml`", facts.run.method,
-                            facts.run.privacy.barrier.value_or("none")));
-  row("trained by", fmt::format("obol {} ({})", ledger.version, ledger.commit));
+  row("method",
+      fmt::format("{}, barrier `{}`; every value is in `recipe.toml`", markdown(facts.run.method),
+                  facts.run.privacy.barrier.value_or("none")));
+  row("trained by", fmt::format("obol {} ({})", markdown(ledger.version), markdown(ledger.commit)));
   row("drawn with", facts.seed ? fmt::format("seed {}", *facts.seed) : "secure random numbers");
   return text;
 }
@@ -46,15 +41,16 @@ std::string what_it_is(const CardFacts& facts) {
 std::string privacy_part(const privacy::Certificate& certificate) {
   const privacy::Guarantee& guarantee = certificate.guarantee;
   std::string text =
-      fmt::format("**Epsilon {} at delta {:.6g}.** {}\n\n", rounded_up(guarantee.epsilon),
-                  guarantee.delta, privacy::in_words(guarantee));
+      fmt::format("**Epsilon {} at delta {}.** {}\n\n", rounded_up(guarantee.epsilon),
+                  rounded_up(guarantee.delta), privacy::in_words(guarantee));
   if (certificate.published)
     text += privacy::in_words(*certificate.published, guarantee.epsilon) + "\n\n";
   text +=
       "That holds for everything here that was made from the private records, however it is used "
       "and whatever else is known: the generator, the images, and any number of images more. It "
       "does not cover:\n\n";
-  for (const std::string& item : certificate.not_covered) text += fmt::format("- {}\n", item);
+  for (const std::string& item : certificate.not_covered)
+    text += fmt::format("- {}\n", markdown(item));
   return text;
 }
 
@@ -65,7 +61,7 @@ std::string quality_sentence(const std::optional<Evaluation>& evaluation) {
       "A classifier ({}) that was trained on images of this generator alone is right about {} of "
       "real images that were held out; more is in `evaluation.json`. The guarantee is for the "
       "records that were trained on, not for those held out.",
-      classifier_name(score->classifier), percent(*score->accuracy));
+      markdown(classifier_name(score->classifier)), percent(*score->accuracy));
 }
 
 std::string class_table(const CardFacts& facts) {
@@ -78,7 +74,7 @@ std::string class_table(const CardFacts& facts) {
       "As drawn, which says nothing of how common each is among the private records.\n\n"
       "| label | class | images |\n| ---: | --- | ---: |\n";
   for (std::size_t k = 0; k < names.size(); ++k)
-    text += fmt::format("| {} | {} | {} |\n", k, one_line(names[k]), counted(counts[k]));
+    text += fmt::format("| {} | {} | {} |\n", k, markdown(names[k]), counted(counts[k]));
   return text;
 }
 
@@ -112,9 +108,9 @@ std::string file_table(const std::vector<std::string>& files) {
 std::string data_card(const CardFacts& facts) {
   const bool is_signed =
       std::find(facts.files.begin(), facts.files.end(), "signer.pem") != facts.files.end();
-  std::string text = fmt::format("# {}\n\n", one_line(facts.run.title()));
+  std::string text = fmt::format("# {}\n\n", markdown(facts.run.title()));
   if (facts.run.heading.summary)
-    text += fmt::format("From the recipe: {}\n\n", one_line(*facts.run.heading.summary));
+    text += fmt::format("From the recipe: {}\n\n", markdown(*facts.run.heading.summary));
   text += "Synthetic images, and the generator that drew them. No record was copied here.\n\n";
   text += what_it_is(facts) + "\n## Privacy\n\n" + privacy_part(*facts.run.certificate);
   text +=

@@ -143,6 +143,19 @@ TEST_F(Release, HasACardThatSaysWhatItIs) {
   EXPECT_FALSE(has(card, "openssl")) << "it is not signed";
 }
 
+TEST_F(Release, HasACardInWhichTextsAreTexts) {
+  const SomeRun run(path("odd"),
+                    some_recipe("<script>x</script> [l](javascript:x)\\u001b", "ward"));
+  run.write("generator.pt", "a generator");
+  std::string evaluation = kEvaluation;
+  evaluation.replace(evaluation.find("circle"), 6, "a | b");
+  run.write("evaluation.json", evaluation);
+  write_release({.run = run.path(), .out = path("out")}, draw);
+  const std::string card = read_text(path("out") / "DATA_CARD.md", 1 << 20);
+  EXPECT_TRUE(has(card, "# \\<script\\>x\\</script\\> \\[l\\](javascript:x)\\u001b\n")) << card;
+  EXPECT_TRUE(has(card, "| 0 | a \\| b | 4 |")) << card;
+}
+
 TEST_F(Release, NamesDataThatEveryoneHas) {
   const SomeRun run(path("known"), some_recipe("Digits", "mnist"));
   run.write(run::kGeneratorName, some_generator());

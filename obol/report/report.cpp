@@ -36,8 +36,8 @@ Html promise(const RunFacts& facts) {
   const Certificate& certificate = *facts.certificate;
   const privacy::Guarantee& guarantee = certificate.guarantee;
   Html content =
-      tag("p", tag("strong", fmt::format("Epsilon {} at delta {:.6g}.",
-                                         rounded_up(guarantee.epsilon), guarantee.delta))) +
+      tag("p", tag("strong", fmt::format("Epsilon {} at delta {}.", rounded_up(guarantee.epsilon),
+                                         rounded_up(guarantee.delta)))) +
       prose(privacy::in_words(guarantee));
   if (certificate.published)
     content += prose(privacy::in_words(*certificate.published, guarantee.epsilon));
@@ -56,7 +56,7 @@ Html tiles(const RunFacts& facts) {
   if (facts.certificate) {
     items += tile(rounded_up(facts.certificate->guarantee.epsilon), "epsilon, proved");
     if (facts.certificate->published && !facts.certificate->published->is_a_guarantee())
-      items += tile(fmt::format("“{:.4g}”", facts.certificate->published->epsilon),
+      items += tile(fmt::format("“{}”", rounded_up(facts.certificate->published->epsilon, 4)),
                     "epsilon as published, which does not hold");
   }
   if (facts.evaluation) {
@@ -150,7 +150,7 @@ std::optional<Plot> epsilon_plot(const RunFacts& facts,
   plot.lines[0].points.insert(plot.lines[0].points.begin(), {0, 0});
   if (facts.privacy.epsilon)
     plot.marks.push_back(
-        {fmt::format("budget {:g}", *facts.privacy.epsilon), *facts.privacy.epsilon});
+        {fmt::format("budget {}", *facts.privacy.epsilon), *facts.privacy.epsilon});
   if (!facts.certificate || !facts.certificate->published) return plot;
   const privacy::PublishedEpsilon& published = *facts.certificate->published;
   const Delta delta{facts.certificate->guarantee.delta};
@@ -163,7 +163,7 @@ std::optional<Plot> epsilon_plot(const RunFacts& facts,
         step, privacy::account_as_published(published.count, releases, delta).epsilon);
   }
   plot.lines.push_back(std::move(line));
-  plot.description += fmt::format(" As published it reaches {:.4g}.", published.epsilon);
+  plot.description += fmt::format(" As published it reaches {}.", rounded_up(published.epsilon, 4));
   return plot;
 }
 

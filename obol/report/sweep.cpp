@@ -311,7 +311,7 @@ std::optional<std::string> to_svg(const Sweep& sweep) {
     std::sort(line.points.begin(), line.points.end());
     plot.description += line.name + ":";
     for (const auto& [px, py] : line.points) {
-      plot.description += fmt::format(" {:.4g} at {:.4g},", py, px);
+      plot.description += fmt::format(" {:.4g} at {},", py, rounded_up(px, 4));
       x = {std::min(x.first, px), std::max(x.second, px)};
       y = {std::min(y.first, py), std::max(y.second, py)};
     }

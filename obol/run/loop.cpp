@@ -186,16 +186,15 @@ void Loop::after_step() {
 
 std::string Loop::note() {
   if (!meter_) return method_.note();
-  meter_->read();
-  const std::string spent = fmt::format("epsilon {:.3g}", *meter_->last());
-  return payment_->budget ? fmt::format("{} of {:.6g}", spent, payment_->budget->value()) : spent;
+  const std::string spent = "epsilon " + rounded_up(meter_->bound(), 3);
+  return payment_->budget ? fmt::format("{} of {}", spent, payment_->budget->value()) : spent;
 }
 
 void Loop::write_metrics() {
   if (steps_.metrics_every == 0) return;
   std::vector<Metric> metrics = method_.metrics();
   if (const auto epsilon = meter_ ? meter_->read() : std::nullopt)
-    metrics.push_back({"epsilon", Public(*epsilon, Origin::kReleased)});
+    metrics.push_back({kEpsilonName, Public(*epsilon, Origin::kReleased)});
   metrics_.append(step_, seconds(), metrics);
   board_.scalars(step_, metrics);
 }

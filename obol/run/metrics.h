@@ -39,6 +39,9 @@ class Public {
   Origin origin_;
 };
 
+// What a metric is called whose value is a bound, so that no copy of it may be rounded down.
+inline constexpr const char* kEpsilonName = "epsilon";
+
 struct Metric {
   std::string name;
   Public value;

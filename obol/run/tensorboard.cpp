@@ -3,8 +3,10 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -98,6 +100,15 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// The nearest float; an epsilon is never made smaller.
+float as_float(const Metric& metric) {
+  const double value = metric.value.value();
+  const auto nearest = static_cast<float>(value);
+  return metric.name == kEpsilonName && nearest < value
+             ? std::nextafter(nearest, std::numeric_limits<float>::infinity())
+             : nearest;
+}
+
 // TensorBoard reads what has "tfevents" in its name, in alphabetical order.
 Path next_file(const Path& folder) {
   std::error_code ignored;  // whoever opens the file will see
@@ -130,8 +141,7 @@ void TensorBoard::scalars(std::int64_t step, const std::vector<Metric>& metrics)
   std::string summary;
   for (const Metric& metric : metrics)
     summary += bytes(summary_field::kValue, bytes(value_field::kTag, metric.name) +
-                                                fixed(value_field::kSimpleValue,
-                                                      static_cast<float>(metric.value.value())));
+                                                fixed(value_field::kSimpleValue, as_float(metric)));
   event(step, bytes(event_field::kSummary, summary));
 }
 

@@ -1,7 +1,10 @@
 // The files themselves are read by tests/run/tensorboard_test.py.
 #include "obol/run/tensorboard.h"
 
+#include <cstring>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -24,6 +27,28 @@ TEST(TensorBoard, GivesEachSessionAFileOfItsOwn) {
     ++count;
   }
   EXPECT_EQ(count, 3);
+}
+
+// A float has 24 bits, and the one nearest to an epsilon may be smaller than it is.
+TEST(TensorBoard, NeverRoundsAnEpsilonDown) {
+  const TemporaryFolder folder;
+  const std::vector<double> values = {0.7, 0.1, 1.0, 9.81162, 844.3086, 3e-9};
+  {
+    TensorBoard board(folder.path(), 0);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      board.scalars(static_cast<std::int64_t>(i) + 1,
+                    {{kEpsilonName, Public(values[i], Origin::kReleased)}});
+  }
+  const Path file = std::filesystem::directory_iterator(folder.path())->path();
+  const std::string bytes = read_text(file, 1 << 20);
+  std::size_t at = 0;
+  for (const double value : values) {
+    at = bytes.find(std::string(kEpsilonName) + '\x15', at) + std::string(kEpsilonName).size() + 1;
+    float found = 0;
+    std::memcpy(&found, bytes.data() + at, sizeof found);
+    EXPECT_GE(found, value);
+    EXPECT_LE(found, value * (1 + 2e-7));
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 """Runs and releases that somebody else made, opened by a user who has files of their own to lose."""
+import json
 import os
 import pathlib
 import re
@@ -185,6 +186,44 @@ class Recipes(Folders):
         self.assertIn("quetzal", (self.place / "run" / "recipe.toml").read_text())
         for path in (self.place / "release").iterdir():
             self.assertNotIn(b"quetzal", path.read_bytes(), path.name)
+
+
+class Terminals(Folders):
+    """Texts of files must not reach the terminal as commands to it."""
+    TITLE = "\033]0;owned\a\033[31m"
+
+    def said(self, *arguments):
+        done = subprocess.run([OBOL, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+        for text in (done.stdout, done.stderr):
+            self.assertNotRegex(text, "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+        return done.stdout + done.stderr
+
+    def test_a_cell_of_a_table(self):
+        (self.place / "x.csv").write_text(f"label,a,b\n1,2,{self.TITLE}\n")
+        self.assertIn("\\u001b", self.said("data", "info", self.place / "x.csv"))
+
+    def test_the_name_of_a_class(self):
+        for name in (f"a{self.TITLE}", "b\u202egnp", "c\n  verified: everything"):
+            (self.place / "photos" / name).mkdir(parents=True)
+            shutil.copy(self.trained / "samples" / "000040.png", self.place / "photos" / name / "1.png")
+        said = self.said("data", "info", self.place / "photos")
+        for shown in ("\\u001b", "\\u202e", "\\u000a"):
+            self.assertIn(shown, said)
+
+    def test_the_title_of_a_recipe(self):
+        recipe = self.recipe("titled", 4)
+        recipe.write_text('title = "\\u001b[31m\\nguarantee        epsilon 0"\n' + recipe.read_text())
+        self.assertIn("\\u001b[31m\\u000aguarantee", self.said("account", recipe))
+
+    def test_a_path(self):
+        self.assertIn("\\u001b", self.said("verify", self.place / self.TITLE))
+        self.assertIn("\\u001b", self.said("train", "none", "--out", self.TITLE))
+
+    def test_json_means_the_same(self):
+        (self.place / "names" / "b\u202egnp").mkdir(parents=True)
+        shutil.copy(self.trained / "samples" / "000040.png", self.place / "names" / "b\u202egnp" / "1.png")
+        self.assertIn("b\u202egnp", json.dumps(json.loads(self.said("data", "info", self.place / "names", "--json")),
+                                              ensure_ascii=False))
 
 
 @unittest.skipIf(os.environ.get("OBOL_HAS_FEDERATED") == "0", "built without gRPC")
