@@ -360,7 +360,8 @@ void print(const Bill& bill, const Totals& totals, const std::vector<RunCost>& a
         "looking at what earlier ones had released. If all of them were fixed before the first "
         "release, as those of one sweep are, it is epsilon {}. They are taken to be on the same "
         "data.",
-        alone.size(), rounded_up(guarantee.epsilon), rounded_up(guarantee.delta), rounded_up(totals.if_fixed));
+        alone.size(), rounded_up(guarantee.epsilon), rounded_up(guarantee.delta),
+        rounded_up(totals.if_fixed));
     std::cout << wrapped(total, 100) << "\n\n";
   }
   std::cout << fmt::format("guarantee        epsilon {} at delta {}\n",
@@ -434,14 +435,15 @@ void print_uses(const std::vector<UseCost>& costs, const std::vector<privacy::Us
   std::size_t width = 3;
   for (const UseCost& cost : costs) width = std::max(width, cost.use.folder.string().size());
   for (const UseCost& cost : costs)
-    std::cout << fmt::format("  {:<{}}  {}  epsilon {} at delta {:g} ({}){}\n",
-                             cost.use.folder.string(), width, cost.use.time,
-                             rounded_up(cost.epsilon), cost.use.delta, name_of(cost.use.neighbours),
-                             fs::exists(cost.use.folder) ? "" : ", removed");
+    std::cout << fmt::format(
+        "  {:<{}}  {}  epsilon {} at delta {} ({}){}\n", cost.use.folder.string(), width,
+        cost.use.time, rounded_up(cost.epsilon), rounded_up(cost.use.delta),
+        name_of(cost.use.neighbours), fs::exists(cost.use.folder) ? "" : ", removed");
   for (const privacy::UseTotal& total : totals)
-    std::cout << fmt::format("\ntotal            epsilon {} at delta {:g} ({}), {} {}\n",
-                             rounded_up(total.epsilon), total.delta, name_of(total.neighbours),
-                             total.runs, total.runs == 1 ? "use" : "uses");
+    std::cout << fmt::format("\ntotal            epsilon {} at delta {} ({}), {} {}\n",
+                             rounded_up(total.epsilon), rounded_up(total.delta),
+                             name_of(total.neighbours), total.runs,
+                             total.runs == 1 ? "use" : "uses");
   if (costs.empty()) std::cout << "these data were not used on this machine before\n";
 }
 
