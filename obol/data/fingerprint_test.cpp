@@ -1,6 +1,7 @@
 #include "obol/data/fingerprint.h"
 
 #include <array>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -58,6 +59,36 @@ TEST(Fingerprint, IsRecordedAsADisclosureAndNeedsAKey) {
   static_cast<void>(fingerprint(data, kKey, log));
   EXPECT_EQ(log.reasons, std::vector<std::string>{"keyed fingerprint of the data"});
   EXPECT_THROW(fingerprint(data, std::span(kKey).first(8), log), InvalidArgument);
+}
+
+TEST(Key, IsMadeOnceForItsOwnerAlone) {
+  const TemporaryFolder folder;
+  const Path file = folder.path() / "a.key";
+  const std::string key = key_in(file);
+  EXPECT_EQ(key.size(), 32U);
+  EXPECT_EQ(key_in(file), key);
+  EXPECT_NE(key_in(folder.path() / "b.key"), key);
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  write_file(file, "short");
+  EXPECT_THROW(key_in(file), DataError);
+  EXPECT_THROW(key_in(folder.path() / "none" / "a.key"), DataError);
+}
+
+TEST(SharedRecords, AreFoundWhateverTheirLabelOrTheTypeOfTheirPixels) {
+  Reasons log;
+  const Private<Dataset> data(two_pictures());
+  Dataset others;
+  others.shape = two_pictures().shape;
+  others.pixels = std::vector<std::uint8_t>{9, 9, 9, 9, 1, 2, 3, 5};
+  EXPECT_FALSE(share_records(data, others, log));
+  others.pixels = std::vector<std::uint8_t>{9, 9, 9, 9, 1, 2, 3, 4};
+  EXPECT_TRUE(share_records(data, others, log));
+  others.pixels = std::vector<float>{5 / 255.0F, 6 / 255.0F, 7 / 255.0F, 8 / 255.0F};
+  EXPECT_TRUE(share_records(data, others, log));
+  others.shape = {.channels = 1, .height = 1, .width = 4};
+  EXPECT_FALSE(share_records(data, others, log));
+  EXPECT_FALSE(log.reasons.empty());
 }
 
 }  // namespace

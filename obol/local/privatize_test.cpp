@@ -59,6 +59,29 @@ TEST_F(Privatize, WritesRecordsAndACertificateThatVerifies) {
   EXPECT_TRUE(says(in_words(*certificate.published, certificate.guarantee.epsilon), {"radius"}));
 }
 
+TEST_F(Privatize, ACertificateIsCheckedAgainstTheRecords) {
+  const auto stream = records();
+  const PrivatizeOutcome outcome = privatize(*stream, kOptions, {.path = at("private.npz")});
+  Privatized data = read_privatized(at("private.npz"));
+  EXPECT_TRUE(check_certificate(data, outcome.certificate_folder));
+  EXPECT_FALSE(check_certificate(data, at("other-certificate")));
+  const auto refused = [&](const Privatized& changed) {
+    return refusal([&] { check_certificate(changed, outcome.certificate_folder); });
+  };
+  Privatized other = data;
+  other.records[3] += 1;
+  EXPECT_TRUE(says(refused(other), {"fingerprint"}));
+  other = data;
+  other.how.randomness = "secure (dice)";
+  EXPECT_TRUE(says(refused(other), {"randomness"}));
+  other = data;
+  other.how.delta *= 2;
+  EXPECT_TRUE(says(refused(other), {"delta"}));
+  other = data;
+  other.how.events[0].event = privacy::LocalGaussian{.noise_multiplier = 100, .count = 1};
+  EXPECT_TRUE(says(refused(other), {"events"}));
+}
+
 TEST_F(Privatize, IsTheSameForASeedAndAnotherWithout) {
   const auto numbers = [&](const std::string& name, std::optional<std::uint64_t> seed) {
     const auto stream = records();

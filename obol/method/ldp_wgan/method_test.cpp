@@ -215,6 +215,13 @@ TEST_F(Method, AFitSaysWhatTheRecordsCostOnce) {
       privacy::account({privacy::LocalGaussian{kSigma / 40, 1}}, Delta{1e-5}).epsilon;
   EXPECT_NEAR(*outcome.epsilon, epsilon, 1e-6 * epsilon);
   EXPECT_NEAR(privacy::verify_certificate(run).guarantee.epsilon, epsilon, 1e-6 * epsilon);
+  // No certificate lies beside these records.
+  EXPECT_EQ(privacy::read_ledger(run / "ledger.jsonl").entries[0].purpose, "records, not checked");
+  // Records that are marked as not private make a run that is none.
+  local::Privatized denoised = data;
+  denoised.how.denoised = "haar, 3 levels, threshold 1 (oracle: chosen on clean data, not private)";
+  fit(experiment, denoised, {.folder = folder.path() / "denoised"});
+  EXPECT_FALSE(privacy::verify_certificate(folder.path() / "denoised").is_private());
   // Going on costs nothing more; other records are refused.
   fit(experiment, data, {.folder = run, .resume = true});
   EXPECT_EQ(privacy::count_of(spent()[0]), 1);
