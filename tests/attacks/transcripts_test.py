@@ -188,21 +188,40 @@ class Layouts(Runs):
         cls.images = (cls.random.random((cls.RECORDS, SIDE, SIDE)) < 0.5).astype(float)
         cls.labels = numpy.sort(numpy.arange(cls.RECORDS) % CLASSES)
 
-    def data(self, layout, kind):
+    def data(self, layout, kind, outside="map"):
         images, labels = list(self.images), self.labels.copy()
         if kind == "label":
             labels[-1] = 7
+        elif kind == "another label":
+            labels[0] = 9
+        elif kind == "another size":
+            images[2] = numpy.zeros((SIDE - 1, SIDE + 5))
         elif kind == "duplicate":
             images[-1] = images[-2]
         elif kind != "plain":
             images[-1] = KINDS[kind](images[-1])
-        folder = self.folder / "data" / kind.replace(" ", "-")
+        folder = self.folder / outside / kind.replace(" ", "-")
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"records-{layout}{LAYOUTS[layout][1]}"
         if not path.exists():
             write_data(folder, "records", layout, images if layout == "png" else numpy.array(images), labels)
-            write_declaration(path, layout)
+            write_declaration(path, layout, outside=outside)
         return path
+
+    def test_a_refusal_does_not_say_which_record_it_was(self):
+        for layout, kinds in (("npz", ("label", "another label")), ("csv", ("label", "another label")),
+                              ("idx", ("label", "another label")), ("png", ("label", "another label")),
+                              ("png", ("size", "another size", "colour"))):
+            with self.subTest(layout=layout, kinds=kinds):
+                seen = []
+                for kind in kinds:
+                    data = self.data(layout, kind, "refuse")
+                    recipe = self.recipe("refused", HEAD.format(data=data) + SYSTEMS["batch"])
+                    seen.append(self.train(recipe, "refused", 1, {data: "DATA"})[0])
+                self.assertEqual(seen[0]["exit code"], 3)
+                self.assertEqual(set(seen[0]), {"exit code", "printed", "said"}, "nothing else was left")
+                for other in seen[1:]:
+                    self.assertEqual(other, seen[0])
 
     def check(self, layout, system):
         def train(kind, seed):
