@@ -160,9 +160,11 @@ def declaration(layout, outside="map", classes=CLASSES, side=SIDE):
     lines = [f'outside = "{outside}"']
     if layout in ("npz", "csv"):
         lines.append('range = "0,1"')
+    if layout in ("csv", "png"):
+        lines.append(f'size = "{side}x{side}"')
     if layout == "png":
         names = ",".join(str(k) for k in range(classes))
-        lines += [f'class_names = "{names}"', "channels = 1", f'size = "{side}x{side}"']
+        lines += [f'class_names = "{names}"', "channels = 1"]
     else:
         lines.append(f"classes = {classes}")
     return "\n".join(lines)

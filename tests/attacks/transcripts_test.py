@@ -14,7 +14,6 @@ OBOL_LONG=1 tries every kind with every recipe and every layout with every syste
 """
 import json
 import os
-import pathlib
 import shutil
 import unittest
 
