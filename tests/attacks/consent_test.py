@@ -13,7 +13,6 @@ import unittest
 
 import numpy
 
-import attack  # noqa: F401, which knows where the other tests are
 from attack import public_files, write_declaration
 from federate_test import WithShards, free_port
 

@@ -4,8 +4,8 @@ Attacked: seconds to the last digit, which say more about a step than the rounde
 warm-started critics, whose name is a hash of the data that anyone can compute who has a guess at them; an evaluation
 against a copy of the private records, whose accuracies would be published without noise.
 
-What must hold: seconds that leave are rounded to tenths; the name of such a folder differs where the secret key does; the
-training data are known again under any name, and refused. No assertion is statistical.
+What must hold: seconds that leave are rounded to tenths; the name of such a folder differs where the secret key does;
+the training data are known again under any name, and refused. No assertion is statistical.
 """
 import json
 import re

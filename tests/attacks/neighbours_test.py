@@ -212,8 +212,8 @@ class Central(WithNeighbours):
         low = [interval(hits, runs)[0] for hits in (true_hits, false_hits)]
         high = [interval(hits, runs)[1] for hits in (true_hits, false_hits)]
         print(f"{layout}, {system}, {extreme.__name__}: D' called so {true_hits} of {runs} "
-              f"[{low[0]:.3f}, {high[0]:.3f}], D {false_hits} of {runs} [{low[1]:.3f}, {high[1]:.3f}]: epsilon at least "
-              f"{max(shown, 0) if math.isfinite(shown) else 0:.3g} with 99% confidence, certified {epsilon:.4g}; "
+              f"[{low[0]:.3f}, {high[0]:.3f}], D {false_hits} of {runs} [{low[1]:.3f}, {high[1]:.3f}]: "
+              f"epsilon at least {max(shown, 0) if math.isfinite(shown) else 0:.3g} with 99% confidence, certified {epsilon:.4g}; "
               f"false alarms {alarms:.1e}", flush=True)
         self.assertLess(alarms, 1e-4)
         self.assertLessEqual(shown, epsilon)

@@ -90,7 +90,8 @@ class Training:
         return True
 
     def evaluate(self):
-        self.test.obol("evaluate", self.run, "--noisy", 100000, "--count", 20, "--classifiers", "logreg", "--no-quality")
+        self.test.obol("evaluate", self.run, "--noisy", 100000, "--count", 20, "--classifiers", "logreg",
+                       "--no-quality")
 
     def lose(self, name):
         path = self.run / "private" / name
