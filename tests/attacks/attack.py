@@ -275,10 +275,13 @@ def wait_for(condition, seconds=120):
     return False
 
 
+def declaration_path(path):
+    """The file by which the curator of data declares them."""
+    return path / "declaration.toml" if path.is_dir() else path.with_name(path.name + ".declaration.toml")
+
+
 def write_declaration(path, layout, **what):
-    """The file beside the data by which their curator has declared them."""
-    place = path / "declaration.toml" if path.is_dir() else path.with_name(path.name + ".declaration.toml")
-    place.write_text(declaration(layout, **what) + "\n")
+    declaration_path(path).write_text(declaration(layout, **what) + "\n")
 
 
 def bright_bands(random, count):

@@ -22,8 +22,8 @@ import unittest
 
 import numpy
 
-from attack import (CLASSES, SIDE, Attack, at_once, certificate_of, declaration, epsilon_shown, false_alarms,
-                    interval, write_data)
+from attack import (CLASSES, SIDE, Attack, at_once, certificate_of, declaration, declaration_path, epsilon_shown,
+                    false_alarms, interval, write_data)
 
 RUNS = int(os.environ.get("OBOL_RUNS", "9"))
 LONG = "OBOL_RUNS" in os.environ
@@ -268,8 +268,9 @@ class Local(WithNeighbours):
         taken = False
         paths = [self.data(layout, None), self.data(layout, extreme)]
         for declared in (False, True):
-            if declared:
-                for path in paths:
+            for path in paths:
+                declaration_path(path).unlink(missing_ok=True)
+                if declared:
                     self.declare(path, layout)
             results = [self.privatize(path, f"{layout}-{extreme.__name__}-{k}-{declared}")
                        for k, path in enumerate(paths)]
