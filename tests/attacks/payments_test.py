@@ -8,7 +8,7 @@ turns of that shard, and the certified epsilon is at least that of so many Gauss
 by the steps in metrics.jsonl; the ledger is parsed and the epsilon computed by this test. A command that refuses to go
 on passes, since then nothing is released. No assertion is statistical.
 
-Three sequences are fixed. The others are drawn: OBOL_SEQUENCES of them (3), from the seed OBOL_SEED (1).
+Three sequences are fixed. The others are drawn: OBOL_SEQUENCES of them (5), from the seed OBOL_SEED (1).
 """
 import os
 import random
@@ -21,7 +21,7 @@ from attack import Attack, certificate_of, events_of, gaussian_epsilon, lines_of
 SHARDS = 4
 NOISE = 5
 CHECKPOINT = "checkpoint.pt"
-SEQUENCES = int(os.environ.get("OBOL_SEQUENCES", "3"))
+SEQUENCES = int(os.environ.get("OBOL_SEQUENCES", "5"))
 SEED = int(os.environ.get("OBOL_SEED", "1"))
 
 RECIPE = """
