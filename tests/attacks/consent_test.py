@@ -24,7 +24,7 @@ class Consent(WithShards):
         self.kept = dict(os.environ)
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(self.kept)))
         super().setUp()
-        os.environ.update(HOME=str(self.folder), OBOL_LEDGERS=str(self.folder / "ledgers"), OMP_NUM_THREADS="1")
+        os.environ.update(HOME=str(self.folder), OMP_NUM_THREADS="1")
         for number in range(1, self.clients + 1):
             write_declaration(self.folder / f"shard-{number}.npz", "bytes", classes=3)
 
@@ -51,6 +51,7 @@ class Consent(WithShards):
         if is_declared:
             write_declaration(path, "npz", classes=3)
         name = f"{path.stem}-{is_declared}"
+        os.environ["OBOL_LEDGERS"] = str(self.folder / f"ledgers-{name}")  # what was paid before is nobody's here
         self.port = free_port()
         self.server = f"{self.host}:{self.port}"
         self.folder.joinpath("run").exists() and os.rename(self.folder / "run", self.folder / f"run-{name}")

@@ -64,6 +64,10 @@ class Runs(Attack):
         run = self.folder / "runs" / name
         run.parent.mkdir(exist_ok=True)
         shutil.rmtree(run, ignore_errors=True)
+        # What the same data have cost before is said, so that every run has a machine of its own.
+        ledgers = self.folder / "ledgers" / name
+        shutil.rmtree(ledgers, ignore_errors=True)
+        machine = {**(machine or self.machine), "OBOL_LEDGERS": str(ledgers)}
         done = self.obol("train", recipe, "--out", run, "--threads", 1, "--set", f"method.seed={seed}", *words,
                          machine=machine)
         seen = transcript(run, done, {name: "NAME", **names})
