@@ -11,11 +11,10 @@ namespace {
 // where it allows less than the recipe wants, else the plan. A ledger that was begun without a plan
 // goes on without.
 run::Ending plan_run(privacy::BudgetGuard& guard, const privacy::Ledger& ledger,
-                     const privacy::Plan& plan) {
+                     const privacy::Plan& plan, const std::vector<privacy::PlannedEvent>& planned) {
   const privacy::LedgerRecord& record = ledger.record();
   if (!record.is_planned() && !record.spent().empty()) return run::Ending::kBudget;
   if (!record.is_planned()) {
-    const std::vector<privacy::PlannedEvent> planned = within_budget(plan);
     const std::int64_t allowed = privacy::count_of(planned.back().event);
     if (allowed < plan.releases)
       log_info("the budget allows {} of {} releases of training: those are planned", allowed,
@@ -34,6 +33,9 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
                  const std::function<std::unique_ptr<run::Method>(const Setting&)>& make) {
   const std::optional<privacy::Plan>& plan = terms.plan;
   if (plan && plan->calibrated) log_info("{}", *plan->calibrated);
+  // Refused, where not one step is within the budget, before there is a folder.
+  std::vector<privacy::PlannedEvent> planned;
+  if (plan) planned = within_budget(*plan);
   const barrier::WorkStream stream(options.device);
   if (experiment.seed) torch::manual_seed(static_cast<std::uint64_t>(*experiment.seed));
   Place place = take_place({.folder = options.folder,
@@ -65,7 +67,7 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
   privacy::BudgetGuard guard(
       *place.ledger, budget,
       {.block = terms.reserve, .accounting = {}, .before_plan = before_plan});
-  const run::Ending when_refused = plan_run(guard, *place.ledger, *plan);
+  const run::Ending when_refused = plan_run(guard, *place.ledger, *plan, planned);
   setting.ledger = &*place.ledger;
   setting.guard = &guard;
   barrier::Door door(guard, *bits);

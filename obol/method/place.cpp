@@ -44,6 +44,7 @@ Place with_ledger(const run::RunFolder& folder, const privacy::LedgerHeader& hea
                   const Private<data::Dataset>& data, DisclosureLog& log) {
   Place place{folder, privacy::Ledger::open(folder.ledger(), header), std::nullopt};
   place.registration.emplace(folder.path(), place.ledger->record(), data, log);
+  place.registration->tell(place.ledger->record());
   return place;
 }
 
@@ -92,6 +93,10 @@ Registration::Registration(const Path& folder, const privacy::LedgerRecord& ledg
   if (!registry_) return;
   fingerprint_ = data::pixel_fingerprint(data, registry_->key(), log);
   registry_->require_only_copy(fingerprint_, folder, ledger);
+}
+
+void Registration::tell(const privacy::LedgerRecord& ledger) const {
+  if (!registry_) return;
   const std::string said =
       in_words(privacy::totals(registry_->uses(fingerprint_), ledger.hashes.front()));
   if (!said.empty()) log_info("{}", said);

@@ -30,11 +30,13 @@ struct PlaceOptions {
 // Keeps what the run costs in the registry of this machine.
 class Registration {
  public:
-  // Says what the data have cost before. DataError where the folder is a copy of a run that went on
-  // elsewhere. Does nothing for runs that are not private.
+  // DataError where the folder is a copy of a run that went on elsewhere. Does nothing for runs
+  // that are not private.
   Registration(const Path& folder, const privacy::LedgerRecord& ledger,
                const Private<data::Dataset>& data, DisclosureLog& log);
 
+  // Says what the data have cost before, besides this run.
+  void tell(const privacy::LedgerRecord& ledger) const;
   // To be called before the ledger has the last of these stages.
   void charge(const privacy::LedgerRecord& ledger, const std::vector<privacy::Stage>& stages,
               Delta delta) const;

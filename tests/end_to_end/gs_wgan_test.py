@@ -103,10 +103,14 @@ class GsWgan(WithImages):
 
     def test_a_budget_ends_it(self):
         run = self.folder / "budget"
-        recipe = self.recipe("budget", 60, ("delta = 1e-5", "delta = 1e-5\nepsilon = 5"))
+        recipe = self.recipe("budget", 60, ("delta = 1e-5", "delta = 1e-5\nepsilon = 20"))
         done = obol("train", recipe, "--out", run)
-        self.assertIn("stopped by the budget", done.stdout)
-        self.assertLessEqual(json.loads((run / "certificate.json").read_text())["guarantee"]["epsilon"], 5)
+        self.assertRegex(done.stdout, r"stopped by the budget after step [1-9]\d* of 60")
+        self.assertLessEqual(json.loads((run / "certificate.json").read_text())["guarantee"]["epsilon"], 20)
+        recipe = self.recipe("too little", 60, ("delta = 1e-5", "delta = 1e-5\nepsilon = 5"))
+        said = obol("train", recipe, "--out", self.folder / "too little", code=4).stderr
+        self.assertIn("epsilon must be enough for one step", said)
+        self.assertFalse((self.folder / "too little").exists())
 
     def test_critics_that_are_warm_serve_the_next_run(self):
         recipe = self.recipe("cached", 3, ("warm_start = 2", f'warm_start = 2\nwarm_cache = "{self.folder}/warm"'))
