@@ -210,8 +210,9 @@ def tensors_of(path):
             return sorted((entry.filename, entry.file_size) for entry in archive.infolist())
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
-    return sorted((name, entry if name == "__metadata__" else (entry["dtype"], tuple(entry["shape"])))
-                  for name, entry in header.items())
+    about = header.pop("__metadata__", {})
+    about.pop("sha256", None)  # of the numbers
+    return [about, *sorted((name, entry["dtype"], tuple(entry["shape"])) for name, entry in header.items())]
 
 
 def without_noise(text):
