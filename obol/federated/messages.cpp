@@ -82,8 +82,9 @@ void check_hello(const wire::Hello& message, const std::string& terms_hash) {
   check_version(message.version());
   if (message.terms() != terms_hash)
     throw DataError(
-        "the terms that a client agrees to must be those of the server, but are others: join again "
-        "in a new folder");
+        "the terms that a client agrees to must be those of the server, but are others: joining "
+        "again takes a new folder, whose epsilon adds to what the data have cost so far ('obol "
+        "account --data' shows it)");
 }
 
 std::string shown(std::string_view text) {
