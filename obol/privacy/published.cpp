@@ -136,7 +136,7 @@ std::string in_words(const PublishedEpsilon& published, double guarantee) {
         "bounded less tightly.",
         published.count.paper, rounded_up(published.epsilon));
   const std::string start = fmt::format("As published, the count of {} gives epsilon {}",
-                                        published.count.paper, rounded_up(published.epsilon, 4));
+                                        published.count.paper, rounded_up(published.epsilon));
   std::vector<std::string> reasons;
   if (!published.count.holds) reasons.push_back(reason_of(published.count));
   if (!published.left_out.empty())

@@ -65,7 +65,7 @@ Html epsilon_cell(const RunFacts& facts) {
 Html published_cell(const RunFacts& facts) {
   if (!facts.certificate || !facts.certificate->published) return Html("–");
   const privacy::PublishedEpsilon& published = *facts.certificate->published;
-  const std::string epsilon = rounded_up(published.epsilon, 4);
+  const std::string epsilon = rounded_up(published.epsilon);
   return Html(published.is_a_guarantee() ? epsilon : fmt::format("“{}”", epsilon));
 }
 

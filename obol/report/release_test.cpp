@@ -146,11 +146,11 @@ TEST_F(Release, HasACardThatSaysWhatItIs) {
 TEST_F(Release, HasACardInWhichTextsAreTexts) {
   const SomeRun run(path("odd"),
                     some_recipe("<script>x</script> [l](javascript:x)\\u001b", "ward"));
-  run.write("generator.pt", "a generator");
+  run.write(run::kGeneratorName, some_generator());
   std::string evaluation = kEvaluation;
   evaluation.replace(evaluation.find("circle"), 6, "a | b");
   run.write("evaluation.json", evaluation);
-  write_release({.run = run.path(), .out = path("out")}, draw);
+  write_release({.run = run.path(), .out = path("out")}, use);
   const std::string card = read_text(path("out") / "DATA_CARD.md", 1 << 20);
   EXPECT_TRUE(has(card, "# \\<script\\>x\\</script\\> \\[l\\](javascript:x)\\u001b\n")) << card;
   EXPECT_TRUE(has(card, "| 0 | a \\| b | 4 |")) << card;

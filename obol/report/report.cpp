@@ -56,7 +56,7 @@ Html tiles(const RunFacts& facts) {
   if (facts.certificate) {
     items += tile(rounded_up(facts.certificate->guarantee.epsilon), "epsilon, proved");
     if (facts.certificate->published && !facts.certificate->published->is_a_guarantee())
-      items += tile(fmt::format("“{}”", rounded_up(facts.certificate->published->epsilon, 4)),
+      items += tile(fmt::format("“{}”", rounded_up(facts.certificate->published->epsilon)),
                     "epsilon as published, which does not hold");
   }
   if (facts.evaluation) {
@@ -163,7 +163,7 @@ std::optional<Plot> epsilon_plot(const RunFacts& facts,
         step, privacy::account_as_published(published.count, releases, delta).epsilon);
   }
   plot.lines.push_back(std::move(line));
-  plot.description += fmt::format(" As published it reaches {}.", rounded_up(published.epsilon, 4));
+  plot.description += fmt::format(" As published it reaches {}.", rounded_up(published.epsilon));
   return plot;
 }
 

@@ -66,7 +66,7 @@ class Training(WithImages):
         self.assertEqual([row["step"] for row in rows], [1, 2, 3, 4])
         ledger = [json.loads(line) for line in (run / "ledger.jsonl").read_text().splitlines()]
         self.assertEqual([entry.get("purpose") for entry in ledger],
-                         [None, "class histogram", "training"])
+                         [None, None, "class histogram", "training"])  # opened, planned
         self.assertEqual(ledger[1]["event"]["count"], 1)
         self.assertEqual(ledger[2]["event"]["count"], 4)
         # The recipe in the folder is whole: it trains on its own.
