@@ -381,8 +381,7 @@ void print(const Bill& bill, const Totals& totals, const std::vector<RunCost>& a
   for (const auto& [order, value] : curve.items())
     std::cout << fmt::format("rdp at {:<9} {}\n", order, rounded_up(value.get<double>(), 12));
   if (published)
-    std::cout << fmt::format("as published     epsilon {}\n\n{}\n",
-                             rounded_up(published->epsilon),
+    std::cout << fmt::format("as published     epsilon {}\n\n{}\n", rounded_up(published->epsilon),
                              wrapped(privacy::in_words(*published, guarantee.epsilon), 100));
 }
 

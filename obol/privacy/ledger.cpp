@@ -100,9 +100,7 @@ std::int64_t LedgerRecord::paid(std::string_view purpose, const Event& mechanism
   return sum;
 }
 
-bool is_private(const LedgerHeader& header) {
-  return !header.randomness.starts_with(kNotPrivate);
-}
+bool is_private(const LedgerHeader& header) { return !header.randomness.starts_with(kNotPrivate); }
 
 std::int64_t PlannedUse::left() const {
   return std::max<std::int64_t>(0, count_of(planned.event) - used);

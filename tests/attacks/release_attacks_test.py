@@ -115,6 +115,7 @@ class ForeignFiles(unittest.TestCase):
             struct.pack(">IIII", 0x803, 60, 4, 4) + bytes(numbers.randrange(256) for _ in range(60 * 16)))
         (data / "train-labels-idx1-ubyte").write_bytes(
             struct.pack(">II", 0x801, 60) + bytes(i % 2 for i in range(60)))
+        (data / "declaration.toml").write_text("classes = 2\n")
         cls.data = data
         cls.recipe = cls.folder / "recipe.toml"
         cls.recipe.write_text(RECIPE.format(data=data))

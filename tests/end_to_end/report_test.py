@@ -181,7 +181,7 @@ class Pages(Reported):
         self.assertEqual(html.count("data:image/png;base64,"), 2, "generated and real images")
         self.assertIn("Had any one record been left out", html)
         self.assertIn("400 x Gaussian", html)
-        self.succeeds("report", run, "--out", "other.html")
+        self.succeeds("report", run, "--real", self.data(), "--out", "other.html")
         self.assertEqual(pathlib.Path("other.html").read_text(), html, "made again, it is the same")
 
     def test_private_figures_are_marked_or_left_out(self):

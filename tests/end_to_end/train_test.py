@@ -67,8 +67,8 @@ class Training(WithImages):
         ledger = [json.loads(line) for line in (run / "ledger.jsonl").read_text().splitlines()]
         self.assertEqual([entry.get("purpose") for entry in ledger],
                          [None, None, "class histogram", "training"])  # opened, planned
-        self.assertEqual(ledger[1]["event"]["count"], 1)
-        self.assertEqual(ledger[2]["event"]["count"], 4)
+        self.assertEqual(ledger[2]["event"]["count"], 1)
+        self.assertEqual(ledger[3]["event"]["count"], 4)
         # The recipe in the folder is whole: it trains on its own.
         obol("train", run / "recipe.toml", "--out", self.folder / "again")
 

@@ -16,6 +16,7 @@ CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 RECIPE = """title = "Tiny"
 [data]
 source = "{data}"
+classes = 2
 [privacy]
 barrier = "record"
 sampling_rate = 0.2
