@@ -67,12 +67,14 @@ class Federation : public ::testing::Test {
   }
 
   std::future<Joined> join_as(std::int64_t number, const std::string& server,
-                              const Private<data::Dataset>& data, double epsilon = 1e4) {
+                              const Private<data::Dataset>& data, double epsilon = 1e4,
+                              std::optional<std::int64_t> answers = std::nullopt) {
     const std::string name = fmt::format("client-{}", number);
     JoinOptions options{
         .connection = {.server = server, .identity = identity(name), .patience = 10},
         .respondent = {.folder = folder_.path() / name,
                        .budget = {Epsilon{epsilon}, Delta{1e-5}},
+                       .answers = answers,
                        .seed = kSeed + 1'000'003 * number}};
     return std::async(std::launch::async, [options, data] { return join(options, data); });
   }
@@ -208,7 +210,8 @@ TEST_F(Federation, RejectsWhatIsNoAnswerAndGoesOn) {
     client->answer(77, zeros());
     EXPECT_EQ(client->end().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "not asked for";
   }
-  auto honest = join_as(1, running.server, Private<data::Dataset>(bands(12)));
+  // It plans to answer for the other as well.
+  auto honest = join_as(1, running.server, Private<data::Dataset>(bands(12)), 1e4, kSteps);
   const std::size_t size = zeros().size();
   std::vector<float> with_nan(size, 0.0F);
   with_nan[7] = NAN;

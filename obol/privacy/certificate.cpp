@@ -38,8 +38,7 @@ std::vector<std::string> never_covered(const LedgerRecord& ledger) {
       "example), unless those runs are accounted for together",
       "the number of records, which is treated as public",
       "the size and channels of images, and the number and names of classes, which are declared "
-      "and "
-      "treated as public",
+      "and treated as public",
       "what is computed from the private data outside the ledger (evaluation against it, "
       "diagnostics marked private)",
       "people whose data appear in more records than the group size says",
@@ -371,9 +370,12 @@ Certificate verify_certificate(const Path& run) {
   const json claimed = read_certificate(run);
   const LedgerRecord ledger = read_ledger(run / kLedgerName);
   CertificateTerms terms = terms_of(claimed, where);
-  if (terms.published && !(terms.published = derived(*terms.published, run, ledger)))
-    throw VerificationFailed(violation(
-        "as_published", "the count that follows from the recipe beside it", "another", where));
+  if (terms.published) {
+    terms.published = derived(*terms.published, run, ledger);
+    if (!terms.published)
+      throw VerificationFailed(violation(
+          "as_published", "the count that follows from the recipe beside it", "another", where));
+  }
   for (const std::string& reason : read_disclosures(run))
     if (!has(terms.not_covered, not_covered_by(reason)))
       throw VerificationFailed(

@@ -194,7 +194,7 @@ TEST_F(Certified, ListsEverythingThatWasOpened) {
 // Nobody may claim less than what is recomputed, however little that is.
 TEST(Certificate, OfATinyEpsilonCannotClaimLess) {
   const TemporaryFolder folder;
-  const Path run = folder.path();
+  const Path& run = folder.path();
   Ledger::create(run / kLedgerName, some_header())
       .reserve("training", Gaussian{.noise_multiplier = 2e4, .count = 1});
   write_certificate(run, {.delta = Delta{1e-9}});
@@ -236,7 +236,7 @@ TEST_F(Certified, WithoutAPlanSaysThatStoppingIsNotCovered) {
 
 TEST(Certificate, IsAboutTheWholePlanAndAddsUpLaterOnes) {
   const TemporaryFolder folder;
-  const Path run = folder.path();
+  const Path& run = folder.path();
   const Event look = Gaussian{.noise_multiplier = 20, .count = 1};
   {
     Ledger ledger = Ledger::create(run / kLedgerName, some_header());

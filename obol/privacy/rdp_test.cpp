@@ -325,8 +325,8 @@ long double exact_epsilon(long double rdp, double order, double delta) {
 
 TEST(RdpAccountant, IsRoundedUp) {
   if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "no longer than a double";
-  for (const double sigma : {0.31, 0.77, 1.3, 9.7, 33.0, 1234.5})
-    for (const double delta : {1e-12, 1e-7, 1.3e-5, 0.01})
+  for (const double sigma : {0.31, 0.77, 1.3, 9.7, 33.0, 1234.5}) {
+    for (const double delta : {1e-12, 1e-7, 1.3e-5, 0.01}) {
       for (const std::int64_t count : {1, 7, 1001}) {
         RdpAccountant accountant;
         accountant.compose(Gaussian{.noise_multiplier = sigma, .count = count});
@@ -337,11 +337,13 @@ TEST(RdpAccountant, IsRoundedUp) {
         EXPECT_GE(epsilon, exact) << sigma << ' ' << delta << ' ' << count;
         EXPECT_LE(epsilon, std::max(0.0L, exact) + 1e-11L * (1 + exact)) << "and hardly more";
       }
+    }
+  }
 }
 
 TEST(Rdp, OfSmallLossesIsRoundedUp) {
   if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "no longer than a double";
-  for (const double order : {1.5, 2.0, 7.0, 41.0})
+  for (const double order : {1.5, 2.0, 7.0, 41.0}) {
     for (const double e : {1e-6, 1e-4, 0.003, 0.1, 2.0}) {
       const long double a = order;
       const long double x = e;
@@ -357,6 +359,7 @@ TEST(Rdp, OfSmallLossesIsRoundedUp) {
                                   (a - 1);
       EXPECT_GE(rdp(Laplace{.scale = 1 / e, .count = 1}, order), laplace) << order << ' ' << e;
     }
+  }
 }
 
 }  // namespace
