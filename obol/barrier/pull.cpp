@@ -48,28 +48,34 @@ bool place_on_grid(const T* from, std::int64_t dimension, int bits, double* to, 
   return true;
 }
 
+template <class T>
+void place_all_on_grid(const Tensor& from, int bits, GridPoints& placed) {
+  constexpr std::int64_t kWorthAThread = 16;
+  const std::int64_t dimension = from.size(2);
+  const auto* first = from.data_ptr<T>();
+  auto* points = placed.points.data_ptr<double>();
+  auto* squares = placed.squares.data_ptr<double>();
+  auto* present = placed.present.data_ptr<double>();
+  at::parallel_for(0, from.size(0) * from.size(1), kWorthAThread,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t k = begin; k < end; ++k) {
+                       const bool is_finite = place_on_grid(first + k * dimension, dimension, bits,
+                                                            points + k * dimension, squares + k);
+                       present[k] = is_finite ? 1 : 0;
+                     }
+                   });
+}
+
 GridPoints on_grid_of_cpu(const Tensor& given, const PullGrid& grid) {
   const Tensor from = given.contiguous();
-  const std::int64_t count = from.size(0) * from.size(1);
-  const std::int64_t dimension = from.size(2);
   const auto options = torch::TensorOptions(torch::kDouble);
   GridPoints placed{torch::empty(from.sizes(), options),
                     torch::empty({from.size(0), from.size(1)}, options),
                     torch::empty({from.size(0), from.size(1)}, options)};
-  AT_DISPATCH_FLOATING_TYPES(from.scalar_type(), "points on the grid", [&] {
-    constexpr std::int64_t kWorthAThread = 16;
-    const auto* first = from.data_ptr<scalar_t>();
-    auto* points = placed.points.data_ptr<double>();
-    auto* squares = placed.squares.data_ptr<double>();
-    auto* present = placed.present.data_ptr<double>();
-    at::parallel_for(0, count, kWorthAThread, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t k = begin; k < end; ++k)
-        present[k] = place_on_grid(first + k * dimension, dimension, grid.point_bits,
-                                   points + k * dimension, squares + k)
-                         ? 1
-                         : 0;
-    });
-  });
+  if (from.scalar_type() == torch::kFloat)
+    place_all_on_grid<float>(from, grid.point_bits, placed);
+  else
+    place_all_on_grid<double>(from.to(torch::kDouble), grid.point_bits, placed);
   return placed;
 }
 

@@ -43,6 +43,7 @@ Guarantee account_by_pld(const std::vector<Event>& events, Delta delta, const Ac
 // below 4e-9 for 2^35 values (docs/guarantees/noise.md).
 constexpr double kNoiseInEpsilon = 4e-9;
 constexpr double kNoiseInDelta = 1e-8;  // relative
+constexpr double kNoiseInLower = 1e-7;
 
 bool has_noise(const Event& event) {
   return count_of(event) > 0 && !std::holds_alternative<LocalRandomizedResponse>(event);
@@ -81,6 +82,9 @@ Guarantee account(const std::vector<Event>& events, Delta delta, const Accountin
     return of(events, delta, how);
   Guarantee guarantee = of(events, Delta{delta.value() * (1 - kNoiseInDelta)}, how);
   guarantee.epsilon += kNoiseInEpsilon;
+  // The lower bound is about the mechanism itself, whose epsilon is less at the whole delta.
+  guarantee.epsilon_lower =
+      std::max(0.0, guarantee.epsilon_lower - kNoiseInLower * (1 + guarantee.epsilon_lower));
   guarantee.delta = delta.value();
   return guarantee;
 }

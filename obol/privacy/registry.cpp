@@ -255,6 +255,11 @@ void Registry::require_only_copy(const std::string& fingerprint, const Path& fol
   const Path here = fs::weakly_canonical(fs::absolute(folder));
   const bool is_elsewhere = here != found->folder && has_ledger(found->folder, found->id);
   if (!is_elsewhere && ledger.extends(found->head)) return;
+  if (here == found->folder)
+    throw DataError(fmt::format(
+        "{} must have the ledger that its run went on with, but lines of it are missing "
+        "or others: an older copy cannot go on",
+        folder.string()));
   throw DataError(fmt::format(
       "{} must be the one place where its run goes on, but is a copy of a run that {} {}: go on "
       "there, or start a new run, which is counted on its own",

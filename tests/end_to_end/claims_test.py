@@ -7,6 +7,7 @@ import shutil
 import signal
 import time
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -163,6 +164,10 @@ class PaidIsUsed(WithImages):
             count += 1
         (run / "ledger.jsonl").write_text(text)
         refused = obol("train", self.recipe_path, "--out", run, "--resume", code=3).stderr
+        self.assertRegex(refused, r"\Aobol: error: [^\n]* must have the ledger that its run went on with, [^\n]+\n\Z")
+        # On a machine that does not know the run.
+        with unittest.mock.patch.dict(os.environ, OBOL_LEDGERS=str(self.folder / "elsewhere")):
+            refused = obol("train", self.recipe_path, "--out", run, "--resume", code=3).stderr
         self.assertRegex(refused, r"\Aobol: error: the turns in the ledger must be at least those of the [^\n]+\n\Z")
 
     def test_warm_critics_lie_under_a_name_that_needs_a_key(self):

@@ -29,7 +29,7 @@ class NumPy(InFolder):
         np.savez_compressed("in.npz", images=pictures, labels=np.arange(7) % 3)
         self.succeeds("privatize", "in.npz", "--mechanism", "gaussian", "--epsilon", "1e6", "--delta",
                       "1e-4", "--radius", "1e3", "--labels", "randomized-response", "--label-epsilon",
-                      "60", "--range", "0,1", "--classes", "3", "--out", "private.npz")
+                      "40", "--range", "0,1", "--classes", "3", "--out", "private.npz")
         with np.load("private.npz") as stored:
             how = json.loads(stored["privatization"].tobytes())
             self.assertEqual(stored["records"].dtype, np.float32)
