@@ -28,7 +28,7 @@ class Numbers(InFolder):
     def test_labels_are_never_published_under_an_epsilon_that_is_none(self):
         write_idx(self.folder / "data", [bytes([i % 256] * 16) for i in range(40)], [i % 2 for i in range(40)])
         for epsilon in ("750", "45"):
-            self.assertIn("labels", self.fails(2, "privatize", "data", "--mechanism", "laplace", "--epsilon", "5", "--radius", "1",
+            self.assertIn("labels", self.fails(2, "privatize", "data", "--classes", "2", "--mechanism", "laplace", "--epsilon", "5", "--radius", "1",
                                                "--labels", "randomized-response", "--label-epsilon", epsilon,
                                                "--out", "out.npz"))
             self.assertFalse((self.folder / "out.npz").exists())

@@ -50,7 +50,9 @@ D = decimal.Decimal
 
 
 def lower_tail(x):
-    """Of the standard normal law at x, by the series of erf; for |x| below 15."""
+    """Of the standard normal law at x, by the series of erf; beyond 15 nothing is left of it."""
+    if abs(x) > 15:
+        return D(1) if x > 0 else D(0)
     z = abs(x) / D(2).sqrt()
     term, total, n = z, z, 0
     while abs(term) > D(10) ** -115:
