@@ -7,8 +7,8 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import unittest
-import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "end_to_end"))
 
@@ -31,14 +31,18 @@ class Folders(WithImages):
     def setUp(self):
         self.place = self.folder / self.id().rsplit(".", 1)[1]
         self.place.mkdir()
-        # This machine knows nothing of the runs: copies of one are refused for that elsewhere.
-        self.enterContext(unittest.mock.patch.dict(os.environ, OBOL_LEDGERS=str(self.place / "ledgers")))
+        self.forget()
         self.home = self.place / "home"
         self.home.mkdir()
         self.precious = self.home / "thesis.txt"
         self.precious.write_text(PRECIOUS)
 
+    def forget(self):
+        """The machine knows of no run: that a copy is one is tested elsewhere."""
+        os.environ["OBOL_LEDGERS"] = tempfile.mkdtemp(dir=self.place)
+
     def copy_of(self, original, name="foreign"):
+        self.forget()
         return pathlib.Path(shutil.copytree(original, self.place / name))
 
     def link(self, path, target):
@@ -94,8 +98,8 @@ class Links(Folders):
 
     def test_a_generator_that_is_a_link_is_not_loaded(self):
         foreign = self.copy_of(self.released)
-        shutil.copy(foreign / "generator.pt", self.home / "generator.pt")
-        self.link(foreign / "generator.pt", self.home / "generator.pt")
+        shutil.copy(foreign / "generator.safetensors", self.home / "generator.safetensors")
+        self.link(foreign / "generator.safetensors", self.home / "generator.safetensors")
         self.refused("sample", foreign, "--count", "1", "--out", self.place / "x.npz")
         self.refused("release", foreign, "--out", self.place / "again")
         self.refused("evaluate", foreign, "--against", self.data, "--classifiers", "logreg", "--no-quality")
