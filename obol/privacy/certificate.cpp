@@ -31,16 +31,24 @@ bool has(const std::vector<std::string>& items, const std::string& item) {
   return std::find(items.begin(), items.end(), item) != items.end();
 }
 
+constexpr const char* kChoices =
+    "choices made by looking at the data, or at other runs on them (hyper-parameters, for "
+    "example), "
+    "unless those runs are accounted for together";
+constexpr const char* kDeclared =
+    "the size and channels of images, and the number and names of classes, which are declared and "
+    "treated as public";
+constexpr const char* kOutsideTheLedger =
+    "what is computed from the private data outside the ledger (evaluation against it, diagnostics "
+    "marked private)";
+
 // What no certificate of such a ledger covers.
 std::vector<std::string> never_covered(const LedgerRecord& ledger) {
   std::vector<std::string> items = {
-      "choices made by looking at the data, or at other runs on them (hyper-parameters, for "
-      "example), unless those runs are accounted for together",
+      kChoices,
       "the number of records, which is treated as public",
-      "the size and channels of images, and the number and names of classes, which are declared "
-      "and treated as public",
-      "what is computed from the private data outside the ledger (evaluation against it, "
-      "diagnostics marked private)",
+      kDeclared,
+      kOutsideTheLedger,
       "people whose data appear in more records than the group size says",
       "how long anything took, and other side channels",
       "an adversary who can break the cryptographic generator that the noise comes from",

@@ -26,6 +26,7 @@ File current;              // what a crash leaves behind
 std::string current_name;  // "crash-png"
 
 void keep_crash() {
+  if (current.empty()) return;
   if (std::FILE* out = std::fopen(current_name.c_str(), "wb")) {
     std::fwrite(current.data(), 1, current.size(), out);
     std::fclose(out);
