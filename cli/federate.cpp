@@ -21,7 +21,7 @@ namespace obol::cli {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw InvalidArgument("this command needs gRPC and OpenSSL, but this build has not both");
+  throw InvalidArgument("this command needs gRPC, but this build has none");
 }
 
 const TensorPart& needed_part() {
