@@ -38,12 +38,16 @@ class Barriers : public ::testing::Test {
   }
 };
 
-Drawn<Tensor> drawn(const Tensor& gradient, double rate = 0.1) {
-  return {Private<Tensor>(gradient), rate};
-}
-
-Drawn<Sample> drawn(const Sample& sample, double rate = 0.1) {
-  return {Private<Sample>(sample), rate};
+// Only records are drawn: what a test wants released takes the place of a sample of one record.
+template <class T>
+Drawn<T> drawn(const T& value, double rate = 0.1) {
+  static const PrivateRecords records(
+      Private<data::Dataset>(data::Dataset{.shape = {.channels = 1, .height = 1, .width = 1},
+                                           .pixels = std::vector<std::uint8_t>{0},
+                                           .declared_size = 1}),
+      {});
+  SeededBits draws(1);
+  return records.draw(rate, draws).map([&](const Sample& /*sample*/) { return value; });
 }
 
 Sample random_sample(const std::vector<std::int64_t>& counts, std::int64_t dimension,

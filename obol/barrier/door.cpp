@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "obol/barrier/barrier.h"
+#include "obol/barrier/mechanism.h"
 #include "obol/base/error.h"
 #include "obol/privacy/noise.h"
 
@@ -49,10 +50,25 @@ void add_noise(RandomBits& bits, std::span<Real> values, const privacy::Gaussian
 
 }  // namespace
 
-torch::Tensor Door::release(std::string_view purpose, const privacy::Event& event,
-                            const Bound& bound, const Private<torch::Tensor>& values, Times times) {
-  pay(purpose, event, times);
-  return open(event, bound, values);
+torch::Tensor Mechanism::release(Door& door, const Release& what,
+                                 const Private<torch::Tensor>& values) {
+  door.pay(what.purpose, what.event, what.times);
+  return open(door, what, values);
+}
+
+void Mechanism::pay(Door& door, const Release& what, PaidUses& uses, std::int64_t use) {
+  for (; uses.paid_ < use; ++uses.paid_) door.pay(what.purpose, what.event, what.times);
+}
+
+torch::Tensor Mechanism::release(Door& door, const Release& what, PaidUses& uses, std::int64_t use,
+                                 const Private<torch::Tensor>& values) {
+  pay(door, what, uses, use);
+  return open(door, what, values);
+}
+
+torch::Tensor Mechanism::open(Door& door, const Release& what,
+                              const Private<torch::Tensor>& values) {
+  return door.noisy(values.release(Key()), what.event, what.bound);
 }
 
 void Door::pay(std::string_view purpose, const privacy::Event& event, Times times) {
@@ -68,11 +84,10 @@ void Door::pay(std::string_view purpose, const privacy::Event& event, Times time
     guard_.pay(purpose, event);
 }
 
-torch::Tensor Door::open(const privacy::Event& event, const Bound& bound,
-                         const Private<torch::Tensor>& values) {
+torch::Tensor Door::noisy(const torch::Tensor& opened, const privacy::Event& event,
+                          const Bound& bound) {
   const privacy::GaussianNoise noise{.sensitivity = bound.sensitivity,
                                      .noise_multiplier = multiplier_of(event)};
-  const torch::Tensor& opened = values.release(Key());
   if (opened.is_cuda()) {
     if (!device_bits_) device_bits_ = std::make_unique<gpu::Bits>(bits_, opened.device());
     return bound.clip > 0 ? gpu::clipped_with_noise(*device_bits_, opened, bound.clip, noise)

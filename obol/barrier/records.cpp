@@ -101,10 +101,10 @@ PrivateRecords::PrivateRecords(const Private<data::Dataset>& data, const RecordO
 PrivateRecords::~PrivateRecords() = default;
 
 Drawn<Sample> PrivateRecords::draw(double rate, RandomBits& bits) const {
-  return {stored_.map([&](const Stored& stored) {
-            return device_.is_cuda() ? take_ahead(stored) : take(stored, rate, bits);
-          }),
-          rate};
+  return Drawn<Sample>(stored_.map([&](const Stored& stored) {
+    return device_.is_cuda() ? take_ahead(stored) : take(stored, rate, bits);
+  }),
+                       rate);
 }
 
 Sample PrivateRecords::take(const Stored& stored, double rate, RandomBits& bits) const {
@@ -179,7 +179,7 @@ Prepared PrivateRecords::prepare(double rate, RandomBits& bits) {
   if (!device_.is_cuda()) return Prepared::kAsBefore;
   // Tells how the tensors lie, which no result depends on.
   Prepared prepared = Prepared::kAsBefore;
-  static_cast<void>(stored_.map([&](const Stored& stored) {
+  stored_.use([&](const Stored& stored) {
     const std::int64_t count = stored.points.size(0);
     if (!ahead_ || ahead_->rate != rate) {
       ahead_ = make_ahead(stored, rate, bits);
@@ -200,8 +200,7 @@ Prepared PrivateRecords::prepare(double rate, RandomBits& bits) {
       ahead.left = ahead.tables.indices.size(0);
     }
     --ahead.left;
-    return true;
-  }));
+  });
   return prepared;
 }
 

@@ -14,9 +14,10 @@
 #include <functional>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
@@ -37,16 +38,26 @@ struct Sample {
   [[nodiscard]] torch::Tensor labels() const;  // [m]; ascending, where nobody says otherwise
 };
 
+class PrivateRecords;
+
 // A sample, or what was computed of it, and the rate it was drawn with, which goes into its event.
+// Only PrivateRecords makes one: a rate that was not drawn with cannot be claimed.
 template <class T>
-struct Drawn {
-  Private<T> value;
-  double rate;
+class Drawn {
+ public:
+  const Private<T> value;
+  const double rate;
 
   template <class Function>
   [[nodiscard]] auto map(const Function& function) const {
-    return Drawn<std::invoke_result_t<Function, const T&>>{value.map(function), rate};
+    return Drawn<std::invoke_result_t<Function, const T&>>(value.map(function), rate);
   }
+
+ private:
+  template <class Other>
+  friend class Drawn;
+  friend class PrivateRecords;
+  Drawn(Private<T> drawn, double drawn_with) : value(std::move(drawn)), rate(drawn_with) {}
 };
 
 // What the values of pixels mean, and a public map that is applied to each image.

@@ -1,6 +1,7 @@
 #include "obol/barrier/records.h"
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,6 +14,10 @@ namespace obol::barrier {
 namespace {
 
 using torch::Tensor;
+
+static_assert(!std::is_constructible_v<Drawn<Tensor>, Private<Tensor>, double>);
+static_assert(!std::is_assignable_v<decltype((std::declval<Drawn<Tensor>&>().rate)), double>);
+static_assert(std::is_copy_constructible_v<Drawn<Tensor>>);
 
 class Log : public DisclosureLog {
  public:
