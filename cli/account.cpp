@@ -26,6 +26,7 @@
 #include "obol/privacy/plan.h"
 #include "obol/privacy/registry.h"
 #include "obol/recipe/recipe.h"
+#include "obol/run/folder.h"
 
 namespace obol::cli {
 namespace {
@@ -161,7 +162,7 @@ std::vector<std::string> runs_below(const Path& folder, std::vector<std::string>
   std::vector<std::string> runs;
   for (auto at = fs::recursive_directory_iterator(folder); at != fs::end(at); ++at) {
     if (!at->is_directory()) continue;
-    const bool is_trained = fs::exists(at->path() / "recipe.toml");
+    const bool is_trained = run::RunFolder::is_run(at->path());
     if (at->path().filename().string().starts_with('.')) {
       at.disable_recursion_pending();
     } else if (is_run(at->path())) {

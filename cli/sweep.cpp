@@ -43,14 +43,14 @@ struct SweepArguments {
   std::optional<std::int64_t> repeat;
   std::optional<std::int64_t> seeds;
   std::optional<std::int64_t> threads;
-  EvaluateRequest evaluation;
+  app::EvaluateRequest evaluation;
   bool without_evaluation = false;
 };
 
 // One training of a point, and its evaluation.
 struct Task {
   TrainRequest train;
-  EvaluateRequest evaluate;
+  app::EvaluateRequest evaluate;
   SweepRun& run;
 };
 
@@ -59,9 +59,10 @@ Experiment experiment_of(const TrainRequest& request) {
   return method::experiment_of(recipe);
 }
 
-bool is_of_same_settings(const report::Evaluation& evaluation, const EvaluateRequest& request) {
+bool is_of_same_settings(const evaluate::Evaluation& evaluation,
+                         const app::EvaluateRequest& request) {
   const auto is_there = [&](const std::string& classifier) {
-    return report::find_score(evaluation, classifier) != nullptr;
+    return evaluate::find_score(evaluation, classifier) != nullptr;
   };
   return evaluation.protocol == request.protocol && evaluation.synthetic == request.count &&
          evaluation.seeds == request.seeds && evaluation.source == request.against &&
@@ -70,11 +71,10 @@ bool is_of_same_settings(const report::Evaluation& evaluation, const EvaluateReq
 
 // Of the generator that is there, and as it would be made now.
 bool is_evaluated(const Task& task) {
-  const Path run = task.train.out;
   std::error_code error;
   return task.run.evaluation && is_of_same_settings(*task.run.evaluation, task.evaluate) &&
-         fs::last_write_time(run / "evaluation.json", error) >=
-             fs::last_write_time(run / run::kGeneratorName, error);
+         fs::last_write_time(task.train.out / run::kEvaluationName, error) >=
+             fs::last_write_time(task.train.out / run::kGeneratorName, error);
 }
 
 class Sweeper {
@@ -112,7 +112,7 @@ Sweeper::Sweeper(const SweepArguments& arguments)
   if (count < 1) throw InvalidArgument(violation("--count", "at least 1", count));
   const std::int64_t seeds = arguments.seeds.value_or(1);
   if (seeds < 1) throw InvalidArgument(violation("--seeds", "at least 1", seeds));
-  if (fs::exists(out_ / "recipe.toml"))
+  if (run::RunFolder::is_run(out_))
     throw InvalidArgument(violation("--out", "a folder for several runs", "a run", arguments.out));
   const recipe::Grid grid(arguments.grid);
   sweep_ = {.recipe = arguments.recipe,
@@ -246,7 +246,7 @@ void add_sweep(CLI::App& root, Action& action) {
   CLI::App* command =
       root.add_subcommand("sweep", "a recipe at every point of a grid: runs, one table, a plot");
   auto arguments = std::make_shared<SweepArguments>();
-  EvaluateRequest& evaluation = arguments->evaluation;
+  app::EvaluateRequest& evaluation = arguments->evaluation;
   command->add_option("recipe", arguments->recipe, "a name from 'obol recipes list', or a file")
       ->required();
   command->add_option("--grid", arguments->grid, "section.key=value,value,...; once for each key")

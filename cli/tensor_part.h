@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "obol/app/evaluate.h"
 #include "obol/base/error.h"
 
 namespace obol::run {
@@ -94,35 +95,6 @@ struct ExportRequest {
   std::string out;
 };
 
-// obol evaluate. Texts may be empty where optional.
-struct EvaluateRequest {
-  std::string subject;               // the folder of a run, or labelled images
-  std::string against;               // empty: the test split of the recipe's data
-  std::optional<std::string> range;  // LOW,HIGH of the numbers in `against`, if not bytes
-  std::vector<std::string> classifiers = {"logreg", "mlp", "cnn"};
-  std::string protocol = "quick";
-  std::optional<std::int64_t> count;  // 60000 of a run, all of a file
-  std::int64_t seeds = 1;
-  bool quality = true;
-  std::string inception;
-  std::string suite;
-  std::int64_t suite_records = 10'000;
-  bool memorisation = false;
-  bool real_baseline = false;
-  std::optional<double> noisy;
-  std::string out;
-  std::string device = "cpu";
-  std::int64_t threads = 0;
-};
-
-// JSON, as it was written to evaluation.json. What is outside the guarantee, and its file, are
-// empty where nothing was asked for that is.
-struct EvaluateAnswer {
-  std::string evaluation;
-  std::string outside;
-  std::string outside_file;
-};
-
 // obol federate.
 struct IdentityFiles {
   std::string ca;
@@ -175,7 +147,7 @@ struct TensorPart {
   run::Outcome (*train)(const TrainRequest& request);
   void (*sample)(const SampleRequest& request);
   void (*export_script)(const ExportRequest& request);
-  EvaluateAnswer (*evaluate)(const EvaluateRequest& request);
+  app::EvaluateAnswer (*evaluate)(const app::EvaluateRequest& request);
   // Null where gRPC is missing.
   run::Outcome (*serve)(const ServeRequest& request);
   JoinAnswer (*join)(const JoinRequest& request);

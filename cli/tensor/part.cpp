@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <torch/torch.h>
 
-#include "cli/tensor/evaluate.h"
 #if OBOL_HAS_FEDERATED
 #include "cli/tensor/federate.h"
 #endif
@@ -83,7 +82,7 @@ TensorFacts facts() {
 const TensorPart* start() {
   static const TensorPart kPart {
     .version = version(), .facts = facts, .transport = run_transport, .train = run_train,
-    .sample = run_sample, .export_script = run_export, .evaluate = run_evaluate,
+    .sample = run_sample, .export_script = run_export, .evaluate = app::evaluate,
 #if OBOL_HAS_FEDERATED
     .serve = run_serve, .join = run_join
 #endif

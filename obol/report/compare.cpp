@@ -29,7 +29,8 @@ std::vector<RunFacts> read_all_facts(const std::vector<Path>& runs) {
 }
 
 std::optional<double> accuracy_of(const RunFacts& facts, std::string_view classifier) {
-  const Score* score = facts.evaluation ? find_score(*facts.evaluation, classifier) : nullptr;
+  const ClassifierScore* score =
+      facts.evaluation ? find_score(*facts.evaluation, classifier) : nullptr;
   return score == nullptr ? std::nullopt : score->accuracy;
 }
 
@@ -43,7 +44,8 @@ std::string quoted_unless(bool holds, double epsilon) {
 }
 
 Html accuracy_cell(const RunFacts& facts, std::string_view classifier) {
-  const Score* score = facts.evaluation ? find_score(*facts.evaluation, classifier) : nullptr;
+  const ClassifierScore* score =
+      facts.evaluation ? find_score(*facts.evaluation, classifier) : nullptr;
   if (score == nullptr || !score->accuracy) return Html("–");
   return Html(percent(*score->accuracy, score->deviation));
 }

@@ -112,9 +112,9 @@ std::vector<std::string> RunFacts::class_names() const {
 
 RunFacts read_facts(const Path& run, PrivatePart part) {
   run::RunFolder folder = run::RunFolder::open(run);
-  const std::string where = (run / "recipe.toml").string();
+  const std::string where = (run / run::kRecipeName).string();
   auto recipe = recipe::Recipe::parse(folder.recipe(), where);
-  const bool has_certificate = fs::exists(run / privacy::kCertificateName);
+  const bool has_certificate = fs::exists(folder.certificate());
   RunFacts facts{.folder = folder,
                  .part = part,
                  .name = name_of(run),
@@ -127,7 +127,7 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
                  .has_ledger = fs::exists(folder.ledger()),
                  .metrics = {},
                  .samples = std::nullopt,
-                 .evaluation = read_evaluation(run / "evaluation.json"),
+                 .evaluation = evaluate::read_evaluation(folder.evaluation()),
                  .private_evaluation = std::nullopt};
   if (part == PrivatePart::kLeftOut)
     facts.recipe = released_recipe(
@@ -139,7 +139,7 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
     facts.samples = read_png(folder.sample(*step));
   }
   if (part == PrivatePart::kShown)
-    facts.private_evaluation = read_evaluation(run / "private" / "evaluation.json");
+    facts.private_evaluation = evaluate::read_evaluation(folder.private_evaluation());
   return facts;
 }
 

@@ -1,16 +1,23 @@
-#include "obol/report/evaluation.h"
+#include "obol/evaluate/evaluation.h"
 
+#include <cmath>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
-#include "obol/report/testing.h"
+#include "obol/evaluate/testing.h"
 
-namespace obol::report {
+namespace obol::evaluate {
 namespace {
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 std::string refusal(std::string_view text) {
   try {
-    parse_evaluation(text, "e.json");
+    Evaluation::from_json(text, "e.json");
   } catch (const DataError& error) {
     return error.what();
   }
@@ -23,12 +30,12 @@ std::string with(std::string_view member) {
 }
 
 TEST(Evaluation, ReadsEveryPart) {
-  const Evaluation evaluation = parse_evaluation(kEvaluation, "e.json");
+  const Evaluation evaluation = Evaluation::from_json(kEvaluation, "e.json");
   EXPECT_EQ(evaluation.protocol, "quick");
   EXPECT_EQ(evaluation.synthetic, 60000);
   EXPECT_EQ(evaluation.seeds, 5);
   EXPECT_EQ(evaluation.classes, (std::vector<std::string>{"circle", "square"}));
-  const Score* cnn = find_score(evaluation, "cnn");
+  const ClassifierScore* cnn = find_score(evaluation, "cnn");
   ASSERT_NE(cnn, nullptr);
   EXPECT_EQ(cnn->accuracy, 0.951);
   EXPECT_EQ(cnn->deviation, 0.002);
@@ -43,14 +50,89 @@ TEST(Evaluation, ReadsEveryPart) {
   EXPECT_FALSE(find_quality(evaluation, "odd")->value) << "null is missing";
   EXPECT_EQ(find_quality(evaluation, "wasserstein_exact")->between_real, 5.8);
   EXPECT_EQ(evaluation.validation->accuracy, 0.94);
-  EXPECT_EQ(evaluation.suite_records, 500);
-  ASSERT_EQ(evaluation.suite.size(), 2U);
-  EXPECT_EQ(evaluation.suite[0].classifier, "random_forest");
-  EXPECT_EQ(parse_evaluation(kPrivateEvaluation, "e.json").memorisation->high, 1.03);
+  EXPECT_EQ(evaluation.suite->records, 500);
+  ASSERT_EQ(evaluation.suite->scores.size(), 2U);
+  EXPECT_EQ(evaluation.suite->scores[0].classifier, "random_forest");
+  EXPECT_EQ(Evaluation::from_json(kPrivateEvaluation, "e.json").memorisation->high, 1.03);
+}
+
+// As an evaluation writes it: every member, in that order.
+constexpr const char* kWhole = R"({
+  "format": "obol-evaluation",
+  "version": 1,
+  "protocol": "paper",
+  "synthetic": 60000,
+  "test": 10000,
+  "against": "test",
+  "source": "mnist",
+  "seeds": 2,
+  "seconds": 12.5,
+  "classes": [
+    "0"
+  ],
+  "classifiers": {
+    "cnn": {
+      "accuracy": 0.951,
+      "standard_deviation": 0.0,
+      "accuracies": [
+        0.951
+      ],
+      "confusion": [
+        [
+          97
+        ]
+      ],
+      "per_class": [
+        null
+      ]
+    }
+  },
+  "quality": {
+    "wasserstein_entropic": {
+      "value": 6.4,
+      "per_class": [
+        6.4
+      ],
+      "between_real": 5.8,
+      "images_per_class": 500,
+      "against": "test",
+      "regularization": 0.05
+    },
+    "inception_score": {
+      "value": 8.5,
+      "deviation": 0.1
+    }
+  },
+  "suite": {
+    "records": 500,
+    "classifiers": {
+      "random_forest": 0.9
+    }
+  },
+  "validation": {
+    "classifier": "cnn",
+    "accuracy": 0.94,
+    "standard_error": 0.001
+  }
+})";
+
+TEST(Evaluation, IsWrittenAsItWasRead) {
+  EXPECT_EQ(Evaluation::from_json(kWhole, "e.json").to_json(), kWhole);
+  const std::string outside = Evaluation::from_json(kPrivateEvaluation, "e.json").to_json();
+  EXPECT_EQ(Evaluation::from_json(outside, "e.json").to_json(), outside);
+  EXPECT_TRUE(has(outside, "\"memorisation\": {\n    \"ratio\": 1.01,"));
+}
+
+TEST(Evaluation, KeepsTheClassOfANumberBesideOneThatIsMissing) {
+  const auto found =
+      Evaluation::from_json(with(R"("classifiers":{"cnn":{"per_class":[null,0.5]}})"), "e.json");
+  ASSERT_EQ(found.classifiers[0].per_class.size(), 2U);
+  EXPECT_TRUE(std::isnan(found.classifiers[0].per_class[0]));
+  EXPECT_EQ(found.classifiers[0].per_class[1], 0.5);
 }
 
 TEST(Evaluation, MayBeOfNothing) {
-  const Evaluation evaluation = parse_evaluation(with(R"("more":[1])"), "e.json");
+  const Evaluation evaluation = Evaluation::from_json(with(R"("more":[1])"), "e.json");
   EXPECT_TRUE(evaluation.classifiers.empty());
   EXPECT_FALSE(evaluation.synthetic);
   EXPECT_FALSE(read_evaluation("/no/such/file.json"));
@@ -74,4 +156,4 @@ TEST(Evaluation, SaysWhatIsWrongWithAFileThatIsNone) {
 }
 
 }  // namespace
-}  // namespace obol::report
+}  // namespace obol::evaluate

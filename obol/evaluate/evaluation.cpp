@@ -1,6 +1,7 @@
-#include "obol/report/evaluation.h"
+#include "obol/evaluate/evaluation.h"
 
-#include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,13 +9,14 @@
 
 #include "obol/base/error.h"
 
-namespace obol::report {
+namespace obol::evaluate {
 namespace {
 
 using nlohmann::ordered_json;
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{16} << 20;
 constexpr std::size_t kMostClasses = 1000;
+constexpr const char* kFormat = "obol-evaluation";
 constexpr int kVersion = 1;
 
 // An object and where it stands, for messages: "evaluation.json: classifiers.cnn".
@@ -49,7 +51,7 @@ class Part {
     std::vector<double> result;
     for (const ordered_json& item : list(find(key), below(key))) {
       if (!item.is_number() && !item.is_null()) refuse(below(key), "a list of numbers");
-      if (item.is_number()) result.push_back(item.get<double>());
+      result.push_back(item.is_null() ? std::nan("") : item.get<double>());
     }
     return result;
   }
@@ -132,40 +134,156 @@ class Part {
   const std::string& where_;
 };
 
-Score score_of(const std::string& name, const Part& part) {
+ClassifierScore score_of(const std::string& name, const Part& part) {
   return {.classifier = name,
           .accuracy = part.number("accuracy"),
           .deviation = part.number("standard_deviation"),
-          .on_real = part.number("on_real"),
-          .calibrated = part.number("calibrated"),
+          .accuracies = part.numbers("accuracies"),
           .confusion = part.square("confusion"),
-          .per_class = part.numbers("per_class")};
+          .per_class = part.numbers("per_class"),
+          .on_real = part.number("on_real"),
+          .calibrated = part.number("calibrated")};
 }
 
 Quality quality_of(const std::string& name, const Part& part) {
   return {.name = name,
           .value = part.number("value"),
           .deviation = part.number("deviation"),
-          .against = part.text("against"),
+          .per_class = part.numbers("per_class"),
           .between_real = part.number("between_real"),
-          .per_class = part.numbers("per_class")};
+          .images_per_class = part.count("images_per_class"),
+          .against = part.text("against"),
+          .regularization = part.number("regularization")};
 }
 
-std::vector<SuiteScore> suite_of(const Part& suite) {
-  std::vector<SuiteScore> scores;
-  for (const auto& [name, value] : suite.members("classifiers")) {
+Suite suite_of(const Part& part) {
+  Suite suite{.records = part.count("records"), .scores = {}};
+  for (const auto& [name, value] : part.members("classifiers")) {
     if (value->is_null()) continue;
-    if (!value->is_number()) suite.refuse("suite.classifiers." + name, "a number");
-    scores.push_back({name, value->get<double>()});
+    if (!value->is_number()) part.refuse("suite.classifiers." + name, "a number");
+    suite.scores.push_back({name, value->get<double>()});
   }
-  return scores;
+  return suite;
+}
+
+MemorisationScore memorisation_of(const Part& part) {
+  return {.ratio = part.number("ratio"),
+          .low = part.number("low"),
+          .high = part.number("high"),
+          .samples = part.count("samples"),
+          .references = part.count("references"),
+          .closest = part.text("closest")};
+}
+
+Validation validation_of(const Part& part) {
+  return {.classifier = part.text("classifier"),
+          .accuracy = part.number("accuracy"),
+          .standard_error = part.number("standard_error")};
+}
+
+// Members that are missing are left out; the others keep the order in which they are added.
+class Object {
+ public:
+  template <class T>
+  Object& add(const char* key, const std::optional<T>& value) {
+    if (value) value_[key] = *value;
+    return *this;
+  }
+  template <class T>
+  Object& add(const char* key, const std::vector<T>& values) {
+    if (!values.empty()) value_[key] = values;
+    return *this;
+  }
+  Object& add(const char* key, const std::string& text) {
+    if (!text.empty()) value_[key] = text;
+    return *this;
+  }
+  [[nodiscard]] const ordered_json& json() const noexcept { return value_; }
+
+ private:
+  ordered_json value_ = ordered_json::object();
+};
+
+ordered_json json_of(const ClassifierScore& score) {
+  return Object()
+      .add("accuracy", score.accuracy)
+      .add("standard_deviation", score.deviation)
+      .add("accuracies", score.accuracies)
+      .add("confusion", score.confusion)
+      .add("per_class", score.per_class)
+      .add("on_real", score.on_real)
+      .add("calibrated", score.calibrated)
+      .json();
+}
+
+ordered_json json_of(const Quality& quality) {
+  return Object()
+      .add("value", quality.value)
+      .add("deviation", quality.deviation)
+      .add("per_class", quality.per_class)
+      .add("between_real", quality.between_real)
+      .add("images_per_class", quality.images_per_class)
+      .add("against", quality.against)
+      .add("regularization", quality.regularization)
+      .json();
+}
+
+ordered_json json_of(const Suite& suite) {
+  ordered_json value = Object().add("records", suite.records).json();
+  value["classifiers"] = ordered_json::object();
+  for (const SuiteScore& score : suite.scores)
+    value["classifiers"][score.classifier] = score.accuracy;
+  return value;
+}
+
+ordered_json json_of(const Validation& validation) {
+  return Object()
+      .add("classifier", validation.classifier)
+      .add("accuracy", validation.accuracy)
+      .add("standard_error", validation.standard_error)
+      .json();
+}
+
+ordered_json json_of(const MemorisationScore& score) {
+  return Object()
+      .add("ratio", score.ratio)
+      .add("low", score.low)
+      .add("high", score.high)
+      .add("samples", score.samples)
+      .add("references", score.references)
+      .add("closest", score.closest)
+      .json();
 }
 
 }  // namespace
 
-Evaluation parse_evaluation(std::string_view text, const std::string& where) {
+std::string Evaluation::to_json() const {
+  ordered_json value = {{"format", kFormat}, {"version", kVersion}};
+  value.update(Object()
+                   .add("protocol", protocol)
+                   .add("synthetic", synthetic)
+                   .add("test", test)
+                   .add("against", against)
+                   .add("source", source)
+                   .add("seeds", seeds)
+                   .add("seconds", seconds)
+                   .add("classes", classes)
+                   .json());
+  const bool is_public = !protocol.empty();
+  if (is_public || !classifiers.empty()) value["classifiers"] = ordered_json::object();
+  for (const ClassifierScore& score : classifiers)
+    value["classifiers"][score.classifier] = json_of(score);
+  if (is_public || !quality.empty()) value["quality"] = ordered_json::object();
+  for (const Quality& one : quality) value["quality"][one.name] = json_of(one);
+  if (suite) value["suite"] = json_of(*suite);
+  if (validation) value["validation"] = json_of(*validation);
+  if (memorisation) value["memorisation"] = json_of(*memorisation);
+  return value.dump(2);
+}
+
+Evaluation Evaluation::from_json(std::string_view text, const std::string& where) {
   const ordered_json value = ordered_json::parse(text, nullptr, false);
-  if (!value.is_object() || value.value("format", ordered_json()) != "obol-evaluation")
+  if (!value.is_object() || value.value("format", ordered_json()) != kFormat)
     throw DataError(violation(where, "an evaluation that Obol wrote", "something else"));
   if (value.value("version", ordered_json()) != kVersion)
     throw DataError(violation("the version of an evaluation", fmt::format("{}", kVersion),
@@ -174,44 +292,34 @@ Evaluation parse_evaluation(std::string_view text, const std::string& where) {
   Evaluation result{.protocol = top.text("protocol"),
                     .synthetic = top.count("synthetic"),
                     .test = top.count("test"),
+                    .against = top.text("against"),
                     .source = top.text("source"),
                     .seeds = top.count("seeds"),
                     .seconds = top.number("seconds"),
                     .classes = top.texts("classes"),
                     .classifiers = {},
                     .quality = {},
-                    .memorisation = std::nullopt,
+                    .suite = std::nullopt,
                     .validation = std::nullopt,
-                    .suite_records = std::nullopt,
-                    .suite = {}};
+                    .memorisation = std::nullopt};
   for (const auto& [name, part] : top.parts("classifiers"))
     result.classifiers.push_back(score_of(name, part));
   for (const auto& [name, part] : top.parts("quality"))
     result.quality.push_back(quality_of(name, part));
-  if (const auto found = top.part("memorisation"))
-    result.memorisation = Memorisation{.ratio = found->number("ratio"),
-                                       .low = found->number("low"),
-                                       .high = found->number("high"),
-                                       .samples = found->count("samples")};
-  if (const auto found = top.part("validation"))
-    result.validation = Validation{.classifier = found->text("classifier"),
-                                   .accuracy = found->number("accuracy"),
-                                   .standard_error = found->number("standard_error")};
-  if (const auto suite = top.part("suite")) {
-    result.suite_records = suite->count("records");
-    result.suite = suite_of(*suite);
-  }
+  if (const auto part = top.part("suite")) result.suite = suite_of(*part);
+  if (const auto part = top.part("validation")) result.validation = validation_of(*part);
+  if (const auto part = top.part("memorisation")) result.memorisation = memorisation_of(*part);
   return result;
 }
 
 std::optional<Evaluation> read_evaluation(const Path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
-  return parse_evaluation(read_text(path, kLargestFile), path.string());
+  return Evaluation::from_json(read_text(path, kLargestFile), path.string());
 }
 
-const Score* find_score(const Evaluation& evaluation, std::string_view classifier) {
-  for (const Score& score : evaluation.classifiers)
+const ClassifierScore* find_score(const Evaluation& evaluation, std::string_view classifier) {
+  for (const ClassifierScore& score : evaluation.classifiers)
     if (score.classifier == classifier) return &score;
   return nullptr;
 }
@@ -222,4 +330,4 @@ const Quality* find_quality(const Evaluation& evaluation, std::string_view name)
   return nullptr;
 }
 
-}  // namespace obol::report
+}  // namespace obol::evaluate

@@ -1,11 +1,11 @@
-#include "cli/tensor/device.h"
+#include "obol/app/tensor/device.h"
 
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
 #include "obol/base/memory.h"
 
-namespace obol::cli {
+namespace obol::app {
 
 torch::Device use_device(const std::string& name, std::int64_t threads) {
   constexpr std::int64_t kMost = 1024;
@@ -19,4 +19,4 @@ torch::Device use_device(const std::string& name, std::int64_t threads) {
   return torch::kCUDA;
 }
 
-}  // namespace obol::cli
+}  // namespace obol::app

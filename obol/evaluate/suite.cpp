@@ -1,19 +1,23 @@
-#include "cli/tensor/suite.h"
+#include "obol/evaluate/suite.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "cli/tensor/subject.h"
 #include "obol/base/console.h"
 #include "obol/base/error.h"
 #include "obol/base/file.h"
 #include "obol/base/interrupt.h"
 #include "obol/base/process.h"
+#include "obol/base/random.h"
 #include "obol/data/npz.h"
 
-namespace obol::cli {
+namespace obol::evaluate {
 namespace {
 
 using nlohmann::ordered_json;
@@ -26,9 +30,9 @@ Path script() {
   return program.parent_path().parent_path() / "share" / "obol" / "suite.py";
 }
 
-void take(const ordered_json& line, ordered_json& classifiers, bool& is_missing) {
+void take(const ordered_json& line, Suite& suite, bool& is_missing) {
   if (line.contains("accuracy"))
-    classifiers[line["name"].get<std::string>()] = line["accuracy"];
+    suite.scores.push_back({line["name"].get<std::string>(), line["accuracy"].get<double>()});
   else if (line.value("missing", "") == "sklearn")
     is_missing = true;
   else if (line.contains("missing"))
@@ -37,7 +41,7 @@ void take(const ordered_json& line, ordered_json& classifiers, bool& is_missing)
     log_warning("{} is left out: {}", line.value("name", ""), line.value("error", ""));
 }
 
-void run_python(const Path& folder, ordered_json& classifiers) {
+void run_python(const Path& folder, Suite& suite) {
   constexpr int kNotFound = 127;
   Progress progress("scikit-learn's classifiers", kOfPython, "classifiers");
   bool is_missing = false;
@@ -46,7 +50,7 @@ void run_python(const Path& folder, ordered_json& classifiers) {
                   [&](std::string_view text) {
                     const auto line = ordered_json::parse(text, nullptr, false);
                     if (!line.is_object()) return;
-                    take(line, classifiers, is_missing);
+                    take(line, suite, is_missing);
                     progress.advance(1, line.value("name", ""));
                   });
   check_interrupt();
@@ -62,18 +66,25 @@ void run_python(const Path& folder, ordered_json& classifiers) {
 
 }  // namespace
 
-ordered_json run_suite(const data::Dataset& synthetic, const data::Dataset& real,
-                       std::int64_t records,
-                       const std::function<double(const std::string& classifier,
-                                                  const data::Dataset& records)>& native) {
+data::Dataset some_of(const data::Dataset& data, std::int64_t count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(data.count()));
+  std::iota(order.begin(), order.end(), 0);
+  SeededBits bits(1);
+  std::shuffle(order.begin(), order.end(), bits);
+  order.resize(static_cast<std::size_t>(std::min(count, data.count())));
+  return data::select(data, order);
+}
+
+Suite run_suite(const data::Dataset& synthetic, const data::Dataset& real, std::int64_t records,
+                const NativeScore& native) {
   const data::Dataset some = some_of(synthetic, records);
   const TemporaryFolder folder;
   data::write_npz(some, folder.path() / "synthetic.npz");
   data::write_npz(real, folder.path() / "real.npz");
-  ordered_json classifiers = ordered_json::object();
-  run_python(folder.path(), classifiers);  // first: it may be missing
-  for (const char* ours : {"mlp", "cnn"}) classifiers[ours] = native(ours, some);
-  return {{"records", some.count()}, {"classifiers", classifiers}};
+  Suite suite{.records = some.count(), .scores = {}};
+  run_python(folder.path(), suite);  // first: it may be missing
+  for (const char* ours : {"mlp", "cnn"}) suite.scores.push_back({ours, native(ours, some)});
+  return suite;
 }
 
-}  // namespace obol::cli
+}  // namespace obol::evaluate

@@ -9,7 +9,7 @@
 
 #include <torch/torch.h>
 
-#include "cli/tensor_part.h"
+#include "obol/app/evaluate.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
 #include "obol/data/reader.h"
@@ -17,10 +17,7 @@
 #include "obol/model/generator.h"
 #include "obol/run/folder.h"
 
-namespace obol::cli {
-
-// `count` of them at random, or all, shuffled; the same every time.
-data::Dataset some_of(const data::Dataset& data, std::int64_t count);
+namespace obol::app {
 
 // After something was opened: the certificate of the run, where it has one, lists all of that.
 void renew_certificate(const run::RunFolder& folder);
@@ -66,4 +63,4 @@ class Subject {
   std::string source_;
 };
 
-}  // namespace obol::cli
+}  // namespace obol::app

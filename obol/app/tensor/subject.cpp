@@ -1,8 +1,7 @@
-#include "cli/tensor/subject.h"
+#include "obol/app/tensor/subject.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -10,25 +9,20 @@
 
 #include "obol/base/console.h"
 #include "obol/base/error.h"
-#include "obol/base/random.h"
 #include "obol/base/text.h"
 #include "obol/data/catalogue.h"
 #include "obol/data/fingerprint.h"
+#include "obol/evaluate/suite.h"
 #include "obol/method/method_name.h"
 #include "obol/model/generator_file.h"
 #include "obol/model/sample.h"
 #include "obol/privacy/certificate.h"
 #include "obol/recipe/recipe.h"
 
-namespace obol::cli {
+namespace obol::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_run(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(Path(path) / "recipe.toml", ignored);
-}
 
 bool is_same_place(const std::string& first, const std::string& second) {
   std::error_code error;
@@ -114,19 +108,10 @@ void align_labels(data::Dataset& data, const std::vector<std::string>& names,
 
 }  // namespace
 
-data::Dataset some_of(const data::Dataset& data, std::int64_t count) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(data.count()));
-  std::iota(order.begin(), order.end(), 0);
-  SeededBits bits(1);
-  std::shuffle(order.begin(), order.end(), bits);
-  order.resize(static_cast<std::size_t>(std::min(count, data.count())));
-  return data::select(data, order);
-}
-
 Subject::Subject(const EvaluateRequest& request, const torch::Device& device) {
   if (request.count && *request.count < 1)
     throw InvalidArgument(violation("--count", "at least 1", *request.count));
-  if (cli::is_run(request.subject))
+  if (run::RunFolder::is_run(request.subject))
     read_run(request, device);
   else
     read_file(request);
@@ -137,7 +122,7 @@ Subject::Subject(const EvaluateRequest& request, const torch::Device& device) {
 }
 
 void renew_certificate(const run::RunFolder& folder) {
-  if (fs::exists(folder.path() / privacy::kCertificateName))
+  if (fs::exists(folder.certificate()))
     privacy::write_certificate(folder.path(), privacy::read_terms(folder.path()));
 }
 
@@ -193,7 +178,7 @@ void Subject::read_real(const EvaluateRequest& request) {
 
 void Subject::read_run(const EvaluateRequest& request, const torch::Device& device) {
   folder_ = run::RunFolder::open(request.subject);
-  auto recipe = recipe::Recipe::parse(folder_->recipe(), "recipe.toml");
+  auto recipe = recipe::Recipe::parse(folder_->recipe(), run::kRecipeName);
   described_ = recipe.read<data::RecipeData>("data");
   is_local_ = method::method_of(recipe) == "ldp-wgan";
   folder_->require_generator();
@@ -216,7 +201,7 @@ void Subject::read_file(const EvaluateRequest& request) {
   require_some(samples_, "synthetic", request.subject);
   if (samples_.is_labelled()) align_labels(samples_, real_.class_names, request.subject);
   if (request.count && *request.count < samples_.count())
-    samples_ = some_of(samples_, *request.count);
+    samples_ = evaluate::some_of(samples_, *request.count);
 }
 
 bool Subject::may_open_data() const {
@@ -249,4 +234,4 @@ Private<data::Dataset> Subject::training() const {
   return data::read_private(*described_.source, described_.options());
 }
 
-}  // namespace obol::cli
+}  // namespace obol::app
