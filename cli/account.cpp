@@ -19,7 +19,8 @@
 #include "obol/base/text.h"
 #include "obol/data/fingerprint.h"
 #include "obol/data/reader.h"
-#include "obol/method/method_name.h"
+#include "obol/method/certificates.h"
+#include "obol/method/methods.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/certificate.h"
 #include "obol/privacy/event_json.h"
@@ -32,6 +33,7 @@ namespace obol::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using method::read_terms;
 using nlohmann::ordered_json;
 using privacy::account;
 using privacy::account_as_published;
@@ -56,14 +58,11 @@ using privacy::LedgerRecord;
 using privacy::name_of;
 using privacy::Neighbours;
 using privacy::Plan;
-using privacy::plan_of;
 using privacy::PlannedEvent;
-using privacy::PrivacyOptions;
 using privacy::PublishedCount;
 using privacy::PublishedEpsilon;
 using privacy::RdpAccountant;
 using privacy::read_ledger;
-using privacy::read_terms;
 using privacy::released_in;
 using privacy::SampledGaussian;
 using privacy::ShardGaussian;
@@ -106,8 +105,9 @@ struct Bill {
 };
 
 Event event_of(const AccountArguments& arguments) {
-  const double multiplier = needed(arguments.noise_multiplier, "--noise-multiplier") /
-                            std::sqrt(static_cast<double>(arguments.releases_per_step.value_or(1)));
+  const double multiplier =
+      privacy::joint(needed(arguments.noise_multiplier, "--noise-multiplier"),
+                     static_cast<double>(arguments.releases_per_step.value_or(1)));
   const std::int64_t steps = needed(arguments.steps, "--steps");
   if (arguments.releases_per_step.value_or(1) < 1)
     throw InvalidArgument(
@@ -128,13 +128,7 @@ Bill bill_of_recipe(const std::string& name, const AccountArguments& arguments,
                     const Accounting& how) {
   auto recipe = recipe::Recipe::load(recipe::find(name), arguments.overrides);
   const auto heading = recipe.read<recipe::Heading>("");
-  const auto options = recipe.read<PrivacyOptions>("privacy");
-  recipe.finish("privacy");
-  if (method::method_of(recipe) == "ldp-wgan")
-    throw InvalidArgument(
-        violation("the recipe", "one that spends privacy",
-                  "for records that were privatised before: their certificate has the price"));
-  const Plan plan = plan_of(options, how);
+  const Plan plan = method::plan_of(recipe, how);
   Bill bill{.title = heading.title.value_or(name),
             .items = plan.planned,
             .runs = {},
@@ -147,10 +141,10 @@ Bill bill_of_recipe(const std::string& name, const AccountArguments& arguments,
             .neighbours = plan.neighbours};
   if (plan.budget) bill.budget = plan.budget->value();
   if (plan.calibrated) bill.remarks.push_back("calibrated: " + *plan.calibrated);
-  if (plan.if_amplified)
+  if (plan.supposed)
     bill.remarks.push_back(
-        fmt::format("if being drawn were a secret, which critics do not keep: epsilon {}",
-                    rounded_up(account({*plan.if_amplified}, plan.delta, how).epsilon)));
+        fmt::format("{}: epsilon {}", plan.supposed->assumption,
+                    rounded_up(account({plan.supposed->event}, plan.delta, how).epsilon)));
   return bill;
 }
 

@@ -17,13 +17,10 @@
 
 #include "obol/barrier/door.h"
 #include "obol/barrier/mechanism.h"
+#include "obol/barrier/purposes.h"
 #include "obol/barrier/records.h"
 
 namespace obol::barrier {
-
-inline constexpr const char* kTraining = "training";
-inline constexpr const char* kHistogram = "class histogram";
-inline constexpr const char* kValidation = "validation accuracy";
 
 struct BarrierOptions {
   double clip_norm;
