@@ -33,12 +33,6 @@
 
 namespace obol::run {
 
-// Whether a file may leave.
-enum class Mark {
-  kReleasable,  // computed from what passed a barrier, and from nothing else that is private
-  kPrivate,     // holds more of the private data: critics, for example
-};
-
 // The trained generator, in a run and in a release.
 inline constexpr const char* kGeneratorName = "generator.safetensors";
 // TorchScript: an export for PyTorch, which Obol never opens. Earlier versions wrote only this one.
@@ -71,8 +65,7 @@ class RunFolder {
   [[nodiscard]] Path generator() const { return path_ / kGeneratorName; }
   [[nodiscard]] Path outcome() const { return path_ / kOutcomeName; }
   [[nodiscard]] Path disclosures() const { return path_ / privacy::kDisclosuresName; }
-  // Private ones in private/.
-  [[nodiscard]] Path checkpoint(Mark mark) const;
+  [[nodiscard]] Path checkpoint() const { return path_ / "checkpoint.pt"; }
   [[nodiscard]] Path diagnostics() const { return private_folder() / "diagnostics.jsonl"; }
 
   // DataError where there is no generator, with a word on how to convert that of an earlier
