@@ -40,8 +40,7 @@ struct TensorPart {
 };
 
 // Why there is no `federate`, where there is none.
-inline constexpr const char* kNoFederation =
-    "this command needs gRPC and OpenSSL, but this build has not both";
+inline constexpr const char* kNoFederation = "this command needs gRPC, but this build has none";
 
 // The symbol that the shared object exports: const TensorPart* obol_tensor_part().
 inline constexpr const char* kTensorPartSymbol = "obol_tensor_part";

@@ -175,11 +175,7 @@ TEST(SeededBits, AreBalanced) {
 TEST(SecureBits, SayThatTheyArePrivateAndWhereFrom) {
   const SecureBits bits;
   EXPECT_TRUE(bits.is_private());
-#if OBOL_HAS_OPENSSL
   EXPECT_EQ(bits.provenance(), "secure (OpenSSL)");
-#else
-  EXPECT_EQ(bits.provenance(), "secure (ChaCha20, keys of the kernel)");
-#endif
 }
 
 // That any two of 4,000 random words are equal has a chance below 4000^2 / 2^65 = 5e-13.

@@ -124,9 +124,10 @@ std::string plan_in_words(const Certificate& certificate) {
       "was released.\n\n| when | for | what | epsilon | delta |\n| --- | --- | --- | --- | --- |\n";
   for (std::size_t i = 0; i < ledger.plans.size(); ++i)
     for (const PlannedEvent& release : ledger.plans[i].releases)
-      text += fmt::format("| {} | {} | {} | {} | {:.6g} |\n", ledger.plans[i].time, release.purpose,
-                          describe(release.event), rounded_up(certificate.stages[i].epsilon),
-                          certificate.stages[i].delta);
+      text += fmt::format("| {} | {} | {} | {} | {} |\n", markdown(ledger.plans[i].time),
+                          markdown(release.purpose), describe(release.event),
+                          rounded_up(certificate.stages[i].epsilon),
+                          rounded_up(certificate.stages[i].delta));
   if (ledger.plans.size() > 1)
     text +=
         "\nLater plans were made after looking at what earlier ones had released: over plans, "
@@ -315,10 +316,11 @@ std::string to_markdown(const Certificate& certificate) {
     text += fmt::format(
         "**Not private: no guarantee holds ({}).** The figures below would hold if that were not "
         "so.\n\n",
-        ledger.header.randomness);
+        markdown(ledger.header.randomness));
   text += fmt::format("**Epsilon {} at delta {}.** {}\n\n", rounded_up(guarantee.epsilon),
                       rounded_up(guarantee.delta), in_words(guarantee));
-  if (certificate.published) text += in_words(*certificate.published, guarantee.epsilon) + "\n\n";
+  if (certificate.published)
+    text += markdown(in_words(*certificate.published, guarantee.epsilon)) + "\n\n";
   text += "| | |\n| --- | --- |\n";
   const auto row = [&](std::string_view name, const std::string& value) {
     text += fmt::format("| {} | {} |\n", name, value);
@@ -334,25 +336,28 @@ std::string to_markdown(const Certificate& certificate) {
   const std::string& fingerprint = ledger.header.fingerprint;
   row(fingerprint.starts_with("sha256:") ? "fingerprint of what was released"
                                          : "fingerprint of the data (keyed)",
-      fmt::format("`{}`", fingerprint));
-  row("randomness", ledger.header.randomness);
+      fmt::format("`{}`", markdown(fingerprint)));
+  row("randomness", markdown(ledger.header.randomness));
   row("ledger", fmt::format("`{}`, {} entries, head `{}`", kLedgerName, ledger.head().entries,
                             ledger.head().hash));
-  row("software", fmt::format("obol {} ({})", certificate.version, certificate.commit));
+  row("software",
+      fmt::format("obol {} ({})", markdown(certificate.version), markdown(certificate.commit)));
   text += plan_in_words(certificate);
   text += "\n## What was released\n\n| when | for | what | used |\n| --- | --- | --- | --- |\n";
   for (const LedgerEntry& entry : ledger.entries)
-    text += fmt::format(
-        "| {} | {} | {} | {} |\n", entry.time,
-        entry.kind == LedgerEntryKind::kRecovered ? "recovered after a crash" : entry.purpose,
-        entry.event ? describe(*entry.event) : "nothing",
-        entry.used ? with_thousands(static_cast<std::uint64_t>(*entry.used)) : "all");
+    text +=
+        fmt::format("| {} | {} | {} | {} |\n", markdown(entry.time),
+                    entry.kind == LedgerEntryKind::kRecovered ? "recovered after a crash"
+                                                              : markdown(entry.purpose),
+                    entry.event ? describe(*entry.event) : "nothing",
+                    entry.used ? with_thousands(static_cast<std::uint64_t>(*entry.used)) : "all");
   if (ledger.torn)
     text += fmt::format("\nThe last {} bytes of the ledger are torn; {} is counted for them.\n",
                         ledger.torn->bytes,
                         ledger.torn->counted ? describe(*ledger.torn->counted) : "nothing");
   text += "\n## What is not covered\n\n";
-  for (const std::string& item : certificate.not_covered) text += fmt::format("- {}\n", item);
+  for (const std::string& item : certificate.not_covered)
+    text += fmt::format("- {}\n", markdown(item));
   text += "\nTo check all this against the ledger: `obol verify RUN`.\n";
   return text;
 }

@@ -75,6 +75,33 @@ TEST_F(Certified, SaysWhatWasSpentAndVerifies) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+// A ledger may come from anywhere, and its texts must not become links, rows or headings.
+TEST_F(Certified, ShowsTextsOfTheLedgerAsTextAndNothingElse) {
+  const Path other = run / "other";
+  std::filesystem::create_directory(other);
+  LedgerHeader header = some_header();
+  header.randomness = "secure [see](http://a.example) <b>";
+  Ledger ledger = Ledger::create(other / kLedgerName, header);
+  ledger.plan({{"training | 0 | [x](y)", with_count(kSteps, 1)}});
+  ledger.reserve("training | 0 | [x](y)", with_count(kSteps, 1));
+  write_certificate(other, {.delta = Delta{1e-5}, .not_covered = {"<img src=x>"}});
+  EXPECT_NO_THROW(verify_certificate(other));
+  const std::string text = read_text(other / kCertificateTextName, 1 << 20);
+  for (const char* part : {"[see](", "<b>", "training | 0", "[x](y)", "<img src=x>"})
+    EXPECT_EQ(text.find(part), std::string::npos) << part << "\n" << text;
+  EXPECT_NE(text.find("training \\| 0 \\| \\[x\\](y)"), std::string::npos) << text;
+}
+
+TEST_F(Certified, RoundsTheDeltasOfPlansUp) {
+  const Path other = run / "other";
+  std::filesystem::create_directory(other);
+  Ledger ledger = Ledger::create(other / kLedgerName, some_header());
+  ledger.plan({{"training", with_count(kSteps, 1)}});
+  write_certificate(other, {.delta = Delta{1.00000049e-5}});
+  const std::string text = read_text(other / kCertificateTextName, 1 << 20);
+  EXPECT_NE(text.find("| 1.00001e-05 |"), std::string::npos) << text;
+}
+
 TEST_F(Certified, EveryChangeToItIsFound) {
   const std::vector<std::pair<const char*, std::function<void(ordered_json&)>>> changes = {
       {"guarantee.epsilon", [](auto& c) { c["guarantee"]["epsilon"] = 0.5; }},

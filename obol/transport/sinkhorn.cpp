@@ -525,23 +525,6 @@ SinkhornResult sinkhorn_self(const CostView<T>& cost, std::span<const double> we
 }
 
 template <class T>
-std::vector<double> column_potentials(const CostView<T>& cost, const Weights& weights,
-                                      std::span<const double> f, double regularization) {
-  const SinkhornOptions options{.regularization = regularization};
-  check(options);
-  check(cost);
-  const Side a(weights.a, cost.rows, "a");
-  if (f.size() != a.weights.size())
-    throw InvalidArgument(violation("the number of potentials f",
-                                    fmt::format("{}, as of rows", cost.rows), f.size()));
-  const std::vector<T> columns = transposed(cost);
-  std::vector<double> g;
-  Softmin<T>().template run_in<double>({columns, cost.columns, cost.rows}, a, {f.begin(), f.end()},
-                                       options, regularization, g);
-  return g;
-}
-
-template <class T>
 void transport_plan(const CostView<T>& cost, const Weights& weights, const Potentials& potentials,
                     double regularization, T* plan) {
   const Side a(weights.a, cost.rows, "a");
@@ -565,8 +548,6 @@ template SinkhornResult sinkhorn<float>(const CostView<float>&, const Weights&,
                                         const SinkhornOptions&, const Potentials*);
 template SinkhornResult sinkhorn_self<float>(const CostView<float>&, std::span<const double>,
                                              const SinkhornOptions&);
-template std::vector<double> column_potentials<float>(const CostView<float>&, const Weights&,
-                                                      std::span<const double>, double);
 template void transport_plan<float>(const CostView<float>&, const Weights&, const Potentials&,
                                     double, float*);
 
@@ -574,8 +555,6 @@ template SinkhornResult sinkhorn<double>(const CostView<double>&, const Weights&
                                          const SinkhornOptions&, const Potentials*);
 template SinkhornResult sinkhorn_self<double>(const CostView<double>&, std::span<const double>,
                                               const SinkhornOptions&);
-template std::vector<double> column_potentials<double>(const CostView<double>&, const Weights&,
-                                                       std::span<const double>, double);
 template void transport_plan<double>(const CostView<double>&, const Weights&, const Potentials&,
                                      double, double*);
 

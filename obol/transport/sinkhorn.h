@@ -79,13 +79,6 @@ template <class T>
 SinkhornResult sinkhorn_self(const CostView<T>& cost, std::span<const double> weights,
                              const SinkhornOptions& options);
 
-// Semi-relaxed transport: only the column sums are kept, for given potentials of the rows. Column j
-// of the plan is b_j softmax_i(log a_i + (f_i - C_ij)/regularization), which is transport_plan with
-// f and the g that this returns. No iteration.
-template <class T>
-std::vector<double> column_potentials(const CostView<T>& cost, const Weights& weights,
-                                      std::span<const double> f, double regularization);
-
 // P_ij = a_i b_j exp((f_i + g_j - C_ij)/regularization), row-major into `plan`.
 template <class T>
 void transport_plan(const CostView<T>& cost, const Weights& weights, const Potentials& potentials,

@@ -244,25 +244,6 @@ TEST(SelfTransport, NeedsASquareMatrix) {
   EXPECT_THROW(sinkhorn_self<double>({cost, 2, 3}, {}, {.regularization = 1}), InvalidArgument);
 }
 
-TEST(SemiRelaxedTransport, KeepsTheColumnsAndFollowsTheSoftmaxOfTheRows) {
-  const Typed<double> problem(random_problem(7, 4, 0.6, 13));
-  const std::vector<double> f = {0.1, -0.2, 0.3, 0, 1, -1, 0.5};
-  const Weights weights{problem.a, problem.b};
-  const auto g = column_potentials<double>(problem.matrix(), weights, f, 0.6);
-  std::vector<double> plan(28);
-  transport_plan<double>(problem.matrix(), weights, {f, g}, 0.6, plan.data());
-  for (std::size_t j = 0; j < 4; ++j) {
-    double total = 0;
-    for (std::size_t i = 0; i < 7; ++i)
-      total += problem.a[i] * std::exp((f[i] - problem.cost[i * 4 + j]) / 0.6);
-    for (std::size_t i = 0; i < 7; ++i)
-      EXPECT_NEAR(
-          plan[i * 4 + j],
-          problem.b[j] * problem.a[i] * std::exp((f[i] - problem.cost[i * 4 + j]) / 0.6) / total,
-          1e-14);
-  }
-}
-
 TEST(Sinkhorn, NamesWhatCannotBeMeantAndWhereItStands) {
   const auto message = [](const std::function<void()>& call) -> std::string {
     try {

@@ -1,5 +1,6 @@
 #include "obol/method/gs_wgan/bank.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -17,25 +18,19 @@ namespace {
 namespace fs = std::filesystem;
 using torch::Tensor;
 
-[[noreturn]] void fail(const Path& path) {
-  const int error = errno;
-  throw DataError(
-      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(error)));
-}
-
 // Not synchronised: what a power cut takes is trained again.
 void write_aside(const Path& path, std::span<const std::byte> bytes) {
   const Path aside = path.string() + ".partial";
   const int file = open_file(aside, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  if (file < 0) fail(aside);
-  bool is_written = true;
-  while (!bytes.empty() && is_written) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    is_written = count > 0;
-    if (is_written) bytes = bytes.subspan(static_cast<std::size_t>(count));
+  if (file < 0) fail_file("write", aside, errno);
+  try {
+    write_all(file, bytes, aside);
+  } catch (...) {
+    close(file);
+    throw;
   }
-  if (close(file) != 0 || !is_written) fail(aside);
-  if (std::rename(aside.c_str(), path.c_str()) != 0) fail(path);
+  if (close(file) != 0) fail_file("write", aside, errno);
+  if (std::rename(aside.c_str(), path.c_str()) != 0) fail_file("write", path, errno);
 }
 
 }  // namespace
@@ -57,13 +52,12 @@ bool CriticBank::has(std::int64_t number) const {
 }
 
 void CriticBank::write(std::int64_t number, const Private<CriticState>& state) const {
-  static_cast<void>(state.map([&](const CriticState& one) {
+  state.use([&](const CriticState& one) {
     const Tensor numbers = one.numbers.cpu().contiguous();
     write_aside(file_of(number),
                 std::as_bytes(std::span(numbers.data_ptr<float>(),
                                         static_cast<std::size_t>(numbers.numel()))));
-    return true;
-  }));
+  });
 }
 
 Private<CriticState> CriticBank::read(std::int64_t number) const {

@@ -55,13 +55,6 @@ std::vector<double> softmin(const SoftminInput<T, C>& in, std::size_t rows) {
 }
 
 template <class T, class C>
-std::vector<double> marginals(const SoftminInput<T, C>& in, std::size_t rows, const T* f) {
-  std::vector<double> out(rows);
-  for (std::size_t i = 0; i < rows; ++i) out[i] = std::exp(f[i] / in.epsilon + log_sum(in, i));
-  return out;
-}
-
-template <class T, class C>
 std::vector<double> plan(const PlanInput<T, C>& in, std::size_t rows) {
   std::vector<double> out(rows * in.columns);
   for (std::size_t i = 0; i < rows; ++i)

@@ -79,29 +79,4 @@ template <class T>
 void sinkhorn(const SinkhornProblem<T>* problems, int count, const SinkhornOptions& options,
               void* workspace, cudaStream_t stream);
 
-// Elements from one problem to the next.
-struct SinkhornStrides {
-  std::int64_t cost;
-  std::int64_t f;
-  std::int64_t g;
-  std::int64_t log_a = 0;
-  std::int64_t log_b = 0;
-};
-
-// Many problems of one shape, each by one thread block. InvalidArgument where it is too large.
-template <class T>
-void sinkhorn_batch(const SinkhornProblem<T>& first, const SinkhornStrides& strides, int count,
-                    const SinkhornOptions& options, cudaStream_t stream);
-
-// Semi-relaxed transport: only the column sums are kept, for given potentials of the rows. One
-// pass.
-template <class T>
-void column_potentials(const T* cost, int rows, int columns, std::int64_t leading, const T* f,
-                       const T* log_a, double regularization, T* g, cudaStream_t stream);
-
-// P_ij = a_i b_j exp((f_i + g_j - C_ij)/regularization), row-major into `plan`.
-template <class T>
-void transport_plan(const SinkhornProblem<T>& problem, double regularization, T* plan,
-                    cudaStream_t stream);
-
 }  // namespace obol::transport::cuda

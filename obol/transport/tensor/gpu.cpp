@@ -96,7 +96,7 @@ Tensor cost_gradient(const Tensor& x, const Tensor& y, const Tensor& plan, const
     term.log_a = none_x.data_ptr<T>();
     term.log_b = none_y.data_ptr<T>();
     cuda::pairwise_gradient(points_of<T>(x), x.size(1), {kind_of(cost), cost.mixing}, &term, 1,
-                            cuda::Write::kOverwrite, gradient.data_ptr<T>(), x.size(1), nullptr,
+                            gradient.data_ptr<T>(), x.size(1),
                             at::cuda::getCurrentCUDAStream(x.device().index()));
   });
   return gradient;

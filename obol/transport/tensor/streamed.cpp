@@ -20,7 +20,7 @@ cudaStream_t stream_of(const Tensor& tensor) {
 
 cuda::Points<float> points_of(const Tensor& rows, const Tensor& labels) {
   cuda::Points<float> points = gpu::points_of<float>(rows);
-  if (labels.defined()) points.labels.wide = labels.data_ptr<std::int64_t>();
+  if (labels.defined()) points.labels = labels.data_ptr<std::int64_t>();
   return points;
 }
 
@@ -118,8 +118,8 @@ Tensor sum_of(const Tensor& x, const Ground& ground,
               const std::vector<cuda::GradientTerm<float>>& terms) {
   Tensor gradient = torch::empty_like(x);
   cuda::pairwise_gradient(gpu::points_of<float>(x), x.size(1), ground.for_kernel(), terms.data(),
-                          static_cast<int>(terms.size()), cuda::Write::kOverwrite,
-                          gradient.data_ptr<float>(), x.size(1), nullptr, stream_of(x));
+                          static_cast<int>(terms.size()), gradient.data_ptr<float>(), x.size(1),
+                          stream_of(x));
   return gradient;
 }
 
