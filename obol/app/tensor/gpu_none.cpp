@@ -1,10 +1,10 @@
-#include "cli/tensor/gpu.h"
+#include "obol/app/tensor/gpu.h"
 
-namespace obol::cli {
+namespace obol::app {
 
 std::vector<GpuFacts> list_gpus(std::string& problem) {
   problem = "this build has no CUDA part";
   return {};
 }
 
-}  // namespace obol::cli
+}  // namespace obol::app
