@@ -80,10 +80,7 @@ class Ours {
     begin();
     step_.run([&] {
       const gs_wgan::Asked asked = ask();
-      static_cast<void>(answer(asked.question).map([&](const Tensor& gradient) {
-        learn(asked, gradient);
-        return 0;
-      }));
+      answer(asked.question).use([&](const Tensor& gradient) { learn(asked, gradient); });
     });
     leave();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,13 +18,11 @@ using torch::Tensor;
 // Norms are taken in double; what is left is the rounding of a product in float.
 constexpr double kRoundingOfClip = 1e-6;
 
-void check(const BarrierOptions& options) {
-  const auto need = [](double value, const char* name) {
-    if (!std::isfinite(value) || value <= 0)
-      throw InvalidArgument(violation(name, "finite and positive", value));
-  };
-  need(options.clip_norm, "clip_norm");
-  need(options.noise_multiplier, "noise_multiplier");
+double checked_noise(double noise, std::string_view purpose) {
+  if (!std::isfinite(noise) || noise <= 0)
+    throw InvalidArgument(
+        violation(fmt::format("the noise of the {}", purpose), "finite and positive", noise));
+  return noise;
 }
 
 // min(1, bound / norm), and 0 where the norm is not finite, or so large that the quotient, below
@@ -61,12 +60,15 @@ Tensor RowBarrier::release(const Drawn<Tensor>& gradient, std::int64_t rows) {
       throw Error(fmt::format("a gradient must have {} rows, but has {}", rows, values.size(0)));
     return values;
   });
-  return door_.release(
-      kTraining,
-      privacy::SampledGaussian{.sampling_rate = checked.rate,
-                               .noise_multiplier = options_.noise_multiplier / root,
-                               .count = 1},
-      {.sensitivity = 2 * options_.clip_norm * root, .clip = options_.clip_norm}, checked.value);
+  return Mechanism::release(
+      door_,
+      {.purpose = kTraining,
+       .event = privacy::SampledGaussian{.sampling_rate = checked.rate,
+                                         .noise_multiplier = privacy::joint(
+                                             options_.noise_multiplier, static_cast<double>(rows)),
+                                         .count = 1},
+       .bound = {.sensitivity = 2 * options_.clip_norm * root, .clip = options_.clip_norm}},
+      checked.value);
 }
 
 BatchBarrier::BatchBarrier(Door& door, const BarrierOptions& options)
@@ -80,38 +82,33 @@ Tensor BatchBarrier::release(const Drawn<Tensor>& gradient) {
     sizes = values.sizes().vec();  // a fact of the program, not of the data
     return values.flatten().unsqueeze(0);
   });
-  return door_
-      .release(kTraining,
-               privacy::SampledGaussian{.sampling_rate = whole.rate,
-                                        .noise_multiplier = options_.noise_multiplier,
-                                        .count = 1},
-               {.sensitivity = 2 * options_.clip_norm, .clip = options_.clip_norm}, whole.value)
+  return Mechanism::release(
+             door_,
+             {.purpose = kTraining,
+              .event = privacy::SampledGaussian{.sampling_rate = whole.rate,
+                                                .noise_multiplier = options_.noise_multiplier,
+                                                .count = 1},
+              .bound = {.sensitivity = 2 * options_.clip_norm, .clip = options_.clip_norm}},
+             whole.value)
       .view(sizes);
 }
 
 RecordBarrier::RecordBarrier(Door& door, const BarrierOptions& options, double regularization)
-    : door_(door), options_(options), regularization_(regularization) {
-  check(options);
+    : SumMechanism(door, options, kTraining), regularization_(regularization) {
   if (!std::isfinite(regularization) || regularization <= 0)
     throw InvalidArgument(violation("regularization", "finite and positive", regularization));
 }
 
 Tensor RecordBarrier::release(const Rows& rows, const Drawn<Sample>& sample) {
   const auto sum = sample.map([&](const Sample& records) {
-    return exact_pull(rows, records, regularization_, options_.clip_norm);
+    return exact_pull(rows, records, regularization_, options().clip_norm);
   });
-  return door_
-      .release(
-          kTraining,
-          privacy::SampledGaussian{
-              .sampling_rate = sum.rate, .noise_multiplier = options_.noise_multiplier, .count = 1},
-          {.sensitivity = options_.clip_norm}, sum.value)
-      .to(rows.points.scalar_type());
+  return release_sum(sum).to(rows.points.scalar_type());
 }
 
 ShardBarrier::ShardBarrier(const BarrierOptions& options, Clip clip, std::int64_t rows,
                            std::int64_t paid)
-    : options_(options), clip_(clip), rows_(rows), paid_(paid) {
+    : options_(options), clip_(clip), rows_(rows), uses_(paid) {
   check(options);
 }
 
@@ -120,12 +117,19 @@ double ShardBarrier::root() const {
 }
 
 privacy::Event ShardBarrier::event() const {
-  return privacy::Gaussian{.noise_multiplier = options_.noise_multiplier / root(), .count = 1};
+  const double outputs = clip_ == Clip::kRows ? static_cast<double>(rows_) : 1;
+  return privacy::Gaussian{.noise_multiplier = privacy::joint(options_.noise_multiplier, outputs),
+                           .count = 1};
 }
 
-void ShardBarrier::pay(Door& door, std::int64_t use) {
-  for (; paid_ < use; ++paid_) door.pay(kTraining, event(), Door::Times::kOnce);
+Release ShardBarrier::one() const {
+  return {.purpose = kTraining,
+          .event = event(),
+          .bound = {.sensitivity = 2 * options_.clip_norm * root(), .clip = options_.clip_norm},
+          .times = Times::kOnce};
 }
+
+void ShardBarrier::pay(Door& door, std::int64_t use) { Mechanism::pay(door, one(), uses_, use); }
 
 Tensor ShardBarrier::release(Door& door, const Private<Tensor>& answer, std::int64_t use) {
   std::vector<std::int64_t> sizes;
@@ -135,23 +139,13 @@ Tensor ShardBarrier::release(Door& door, const Private<Tensor>& answer, std::int
     sizes = values.sizes().vec();  // a fact of the program, not of the data
     return clip_ == Clip::kRows ? values.flatten(1) : values.flatten().unsqueeze(0);
   });
-  pay(door, use);
-  return door
-      .open(event(), {.sensitivity = 2 * options_.clip_norm * root(), .clip = options_.clip_norm},
-            rows)
-      .view(sizes);
+  return Mechanism::release(door, one(), uses_, use, rows).view(sizes);
 }
 
 HistogramBarrier::HistogramBarrier(Door& door, double noise, std::string_view purpose)
-    : door_(door), noise_(noise), purpose_(purpose) {
-  if (!std::isfinite(noise) || noise <= 0)
-    throw InvalidArgument(
-        violation(fmt::format("the noise of the {}", purpose), "finite and positive", noise));
-}
+    : SumMechanism(door, {.clip_norm = 1, .noise_multiplier = checked_noise(noise, purpose)},
+                   std::string(purpose)) {}
 
-Tensor HistogramBarrier::release(const Private<Tensor>& counts) {
-  return door_.release(purpose_, privacy::Gaussian{.noise_multiplier = noise_, .count = 1},
-                       {.sensitivity = 1}, counts, Door::Times::kOnce);
-}
+Tensor HistogramBarrier::release(const Private<Tensor>& counts) { return release_sum(counts); }
 
 }  // namespace obol::barrier

@@ -1,10 +1,11 @@
 // Privacy barriers: where private information crosses into the gradient of generated samples. Each
 // bounds what one record can change, pays, and adds noise (methods and proofs: docs/guarantees).
 //
-//   RowBarrier     clips each generated row's gradient            DP-Sinkhorn, Algorithm 1
-//   BatchBarrier   clips the gradient of all rows as one          its earlier version
-//   RecordBarrier  clips each private record's contribution       ours: noise shrinks with the
-//   batch ShardBarrier   clips the answer of one of many shards         GS-WGAN, in rows or as one
+//   RowBarrier     clips each generated row's gradient        DP-Sinkhorn, Algorithm 1
+//   BatchBarrier   clips the gradient of all rows as one      its earlier version
+//   RecordBarrier  clips each private record's contribution   noise shrinks with the batch
+//   ShardBarrier   clips the answer of one of many shards     GS-WGAN, in rows or as one
+//   SumBarrier     clips what each record adds to any sum     sum.h
 //
 // Guarantee of each release: one event SampledGaussian(rate, m), of shards Gaussian(m), with m as
 // stated below, written to the ledger before anything is opened.
@@ -16,23 +17,18 @@
 #include <torch/torch.h>
 
 #include "obol/barrier/door.h"
+#include "obol/barrier/mechanism.h"
+#include "obol/barrier/purposes.h"
 #include "obol/barrier/records.h"
+#include "obol/barrier/sum.h"
 
 namespace obol::barrier {
 
-inline constexpr const char* kTraining = "training";
-inline constexpr const char* kHistogram = "class histogram";
-inline constexpr const char* kValidation = "validation accuracy";
-
-struct BarrierOptions {
-  double clip_norm;
-  double noise_multiplier;
-};
 
 // Each row of a gradient [n, d] is scaled down to clip_norm and has noise of standard deviation
 // 2 clip_norm noise_multiplier. All rows depend on one subsample, and a record may move each by
 // 2 clip_norm: m = noise_multiplier / sqrt(n), which is not what the paper counts.
-class RowBarrier {
+class RowBarrier : public Mechanism {
  public:
   RowBarrier(Door& door, const BarrierOptions& options);
   torch::Tensor release(const Drawn<torch::Tensor>& gradient, std::int64_t rows);
@@ -45,7 +41,7 @@ class RowBarrier {
 // The whole gradient, of any shape (rows of images, or the parameters of a network in one vector),
 // is scaled down to clip_norm; noise of standard deviation 2 clip_norm noise_multiplier;
 // m = noise_multiplier.
-class BatchBarrier {
+class BatchBarrier : public Mechanism {
  public:
   BatchBarrier(Door& door, const BarrierOptions& options);
   torch::Tensor release(const Drawn<torch::Tensor>& gradient);
@@ -80,14 +76,12 @@ torch::Tensor exact_pull(const Rows& rows, const Sample& samples, double regular
 
 // Releases R(X, f; Y) of a private sample Y, rows and potentials being public. A record adds one
 // clipped pull: the sensitivity is clip_norm, however large the sample. m = noise_multiplier.
-class RecordBarrier {
+class RecordBarrier : public SumMechanism {
  public:
   RecordBarrier(Door& door, const BarrierOptions& options, double regularization);
   torch::Tensor release(const Rows& rows, const Drawn<Sample>& sample);
 
  private:
-  Door& door_;
-  BarrierOptions options_;
   double regularization_;
 };
 
@@ -96,7 +90,7 @@ class RecordBarrier {
 // noise_multiplier. All the shard's data may be others and the answer moves by no more than that,
 // so the guarantee covers a whole shard. A record meets the answers of its own shard alone: the
 // ledger has as many events as the shard that answered most often has answers.
-class ShardBarrier {
+class ShardBarrier : public Mechanism {
  public:
   enum class Clip { kRows, kWhole };
   // `paid` answers of every shard are in the ledger already.
@@ -111,24 +105,20 @@ class ShardBarrier {
 
  private:
   [[nodiscard]] double root() const;  // how many times clip_norm the clipped answer may be long
+  [[nodiscard]] Release one() const;
 
   BarrierOptions options_;
   Clip clip_;
   std::int64_t rows_;
-  std::int64_t paid_;
+  PaidUses uses_;
 };
 
 // How many records are of each of some kinds (of each class, say), once, with noise of standard
 // deviation `noise`: an event Gaussian(noise), since a record is of one kind at most.
-class HistogramBarrier {
+class HistogramBarrier : public SumMechanism {
  public:
   HistogramBarrier(Door& door, double noise, std::string_view purpose = kHistogram);
   torch::Tensor release(const Private<torch::Tensor>& counts);
-
- private:
-  Door& door_;
-  double noise_;
-  std::string_view purpose_;
 };
 
 // Rows, or the whole, scaled down to at most `bound` in l2, a little less to allow for rounding.

@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "obol/barrier/barrier.h"
+#include "obol/barrier/mechanism.h"
 #include "obol/base/error.h"
 #include "obol/privacy/noise.h"
 
@@ -49,12 +50,6 @@ void add_noise(RandomBits& bits, std::span<Real> values, const privacy::Gaussian
 
 }  // namespace
 
-torch::Tensor Door::release(std::string_view purpose, const privacy::Event& event,
-                            const Bound& bound, const Private<torch::Tensor>& values, Times times) {
-  pay(purpose, event, times);
-  return open(event, bound, values);
-}
-
 void Door::pay(std::string_view purpose, const privacy::Event& event, Times times) {
   if (recorded_ != nullptr) {
     if (times == Times::kOnce)
@@ -68,11 +63,10 @@ void Door::pay(std::string_view purpose, const privacy::Event& event, Times time
     guard_.pay(purpose, event);
 }
 
-torch::Tensor Door::open(const privacy::Event& event, const Bound& bound,
-                         const Private<torch::Tensor>& values) {
+torch::Tensor Door::noisy(const torch::Tensor& opened, const privacy::Event& event,
+                          const Bound& bound) {
   const privacy::GaussianNoise noise{.sensitivity = bound.sensitivity,
                                      .noise_multiplier = multiplier_of(event)};
-  const torch::Tensor& opened = values.release(Key());
   if (opened.is_cuda()) {
     if (!device_bits_) device_bits_ = std::make_unique<gpu::Bits>(bits_, opened.device());
     return bound.clip > 0 ? gpu::clipped_with_noise(*device_bits_, opened, bound.clip, noise)

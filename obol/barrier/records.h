@@ -14,9 +14,10 @@
 #include <functional>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
@@ -37,16 +38,26 @@ struct Sample {
   [[nodiscard]] torch::Tensor labels() const;  // [m]; ascending, where nobody says otherwise
 };
 
+class PrivateRecords;
+
 // A sample, or what was computed of it, and the rate it was drawn with, which goes into its event.
+// Only PrivateRecords makes one: a rate that was not drawn with cannot be claimed.
 template <class T>
-struct Drawn {
-  Private<T> value;
-  double rate;
+class Drawn {
+ public:
+  const Private<T> value;
+  const double rate;
 
   template <class Function>
   [[nodiscard]] auto map(const Function& function) const {
-    return Drawn<std::invoke_result_t<Function, const T&>>{value.map(function), rate};
+    return Drawn<std::invoke_result_t<Function, const T&>>(value.map(function), rate);
   }
+
+ private:
+  template <class Other>
+  friend class Drawn;
+  friend class PrivateRecords;
+  Drawn(Private<T> drawn, double drawn_with) : value(std::move(drawn)), rate(drawn_with) {}
 };
 
 // What the values of pixels mean, and a public map that is applied to each image.
@@ -69,6 +80,17 @@ class PrivateRecords {
   // Each record takes part with probability `rate`, on its own.
   [[nodiscard]] Drawn<Sample> draw(double rate, RandomBits& bits) const;
 
+  // All records, `at_once` at a time and at the end fewer: what `add(T& so_far, const Sample&
+  // some)` makes of `start`.
+  template <class T, class Function>
+  [[nodiscard]] Private<T> fold(T start, std::int64_t at_once, const Function& add) const {
+    return stored_.map([&](const Stored& stored) {
+      T so_far = std::move(start);
+      for_each_part(stored, at_once, [&](const Sample& some) { add(so_far, some); });
+      return so_far;
+    });
+  }
+
   // Of each class; private.
   [[nodiscard]] Private<torch::Tensor> class_counts() const;  // [classes]
   [[nodiscard]] std::int64_t classes() const noexcept { return classes_; }
@@ -83,6 +105,10 @@ class PrivateRecords {
   };
   static Stored store(const data::Dataset& data, const RecordOptions& options);
   [[nodiscard]] Sample take(const Stored& stored, double rate, RandomBits& bits) const;
+  void for_each_part(const Stored& stored, std::int64_t at_once,
+                     const std::function<void(const Sample&)>& use) const;
+  // Of stored records, as a sample has them.
+  [[nodiscard]] torch::Tensor points_of(const torch::Tensor& rows) const;
 
   // Samples of the steps to come, on a GPU.
   struct Ahead;

@@ -1,10 +1,12 @@
 #include "obol/barrier/records.h"
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "obol/barrier/testing.h"
 #include "obol/base/error.h"
 #include "obol/data/npz.h"
 #include "obol/data/reader.h"
@@ -13,19 +15,12 @@
 namespace obol::barrier {
 namespace {
 
+using testing::opened;
 using torch::Tensor;
 
-class Log : public DisclosureLog {
- public:
-  void record(std::string_view /*reason*/) override {}
-};
-
-// For tests: what is inside.
-template <class T>
-T opened(const Private<T>& value) {
-  Log log;
-  return value.declassify("test", log).value;
-}
+static_assert(!std::is_constructible_v<Drawn<Tensor>, Private<Tensor>, double>);
+static_assert(!std::is_assignable_v<decltype((std::declval<Drawn<Tensor>&>().rate)), double>);
+static_assert(std::is_copy_constructible_v<Drawn<Tensor>>);
 
 // Record i has the value i in all its pixels.
 data::Dataset numbered(std::int64_t count, bool labelled) {

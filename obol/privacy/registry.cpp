@@ -19,6 +19,7 @@
 #include "obol/base/random.h"
 #include "obol/base/sha256.h"
 #include "obol/base/text.h"
+#include "obol/privacy/certificate.h"
 #include "obol/privacy/durable_log.h"
 #include "obol/privacy/event_json.h"
 
@@ -125,9 +126,9 @@ Use use_from(const json& value) {
 
 bool has_ledger(const Path& folder, const std::string& id) {
   std::error_code ignored;
-  if (!fs::exists(folder / "ledger.jsonl", ignored)) return false;
+  if (!fs::exists(folder / kLedgerName, ignored)) return false;
   try {
-    return read_ledger(folder / "ledger.jsonl").hashes.front() == id;
+    return read_ledger(folder / kLedgerName).hashes.front() == id;
   } catch (const Error&) {
     return false;
   }

@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRecipeName = "recipe.toml";
 constexpr const char* kLockName = ".lock";
 constexpr std::uint64_t kLargestRecipe = std::uint64_t{1} << 20;
 
@@ -122,11 +121,15 @@ RunFolder RunFolder::resume(const Path& path, std::string_view recipe) {
 
 RunFolder RunFolder::open(const Path& path) {
   follow_no_links_below(path);
-  std::error_code ignored;
-  if (!fs::is_regular_file(path / kRecipeName, ignored))
+  if (!is_run(path))
     throw InvalidArgument(
         violation(path.string(), "a run folder", fmt::format("one without {}", kRecipeName)));
   return {path, nullptr};
+}
+
+bool RunFolder::is_run(const Path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path / kRecipeName, ignored);
 }
 
 std::string RunFolder::recipe() const { return read_text(path_ / kRecipeName, kLargestRecipe); }
@@ -139,6 +142,10 @@ std::string RunFolder::recipe_hash() const {
 
 Path RunFolder::sample(std::int64_t step) const {
   return samples() / fmt::format("{:06}.png", step);
+}
+
+Path RunFolder::real_moments(const std::string& network) const {
+  return path_ / fmt::format("fid-{}.npz", network);
 }
 
 void RunFolder::require_generator() const {

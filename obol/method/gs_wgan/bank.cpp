@@ -52,13 +52,12 @@ bool CriticBank::has(std::int64_t number) const {
 }
 
 void CriticBank::write(std::int64_t number, const Private<CriticState>& state) const {
-  static_cast<void>(state.map([&](const CriticState& one) {
+  state.use([&](const CriticState& one) {
     const Tensor numbers = one.numbers.cpu().contiguous();
     write_aside(file_of(number),
                 std::as_bytes(std::span(numbers.data_ptr<float>(),
                                         static_cast<std::size_t>(numbers.numel()))));
-    return true;
-  }));
+  });
 }
 
 Private<CriticState> CriticBank::read(std::int64_t number) const {

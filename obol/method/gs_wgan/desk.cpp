@@ -22,18 +22,15 @@ Desk::Desk(const Holder& like, std::int64_t most)
       })) {}
 
 void Desk::seat(const Holder& holder, const Private<CriticState>& state) {
-  static_cast<void>(
-      place_.map_with(holder.records(), [](const Place& place, const Records& records) {
-        const std::int64_t count = records.images.size(0);
-        place.records.images.narrow(0, 0, count).copy_(records.images);
-        place.records.labels.narrow(0, 0, count).copy_(records.labels);
-        place.count.fill_(count);
-        return true;
-      }));
-  static_cast<void>(place_.map_with(state, [](const Place& place, const CriticState& from) {
+  place_.use_with(holder.records(), [](const Place& place, const Records& records) {
+    const std::int64_t count = records.images.size(0);
+    place.records.images.narrow(0, 0, count).copy_(records.images);
+    place.records.labels.narrow(0, 0, count).copy_(records.labels);
+    place.count.fill_(count);
+  });
+  place_.use_with(state, [](const Place& place, const CriticState& from) {
     place.state.numbers.copy_(from.numbers);
-    return true;
-  }));
+  });
 }
 
 Private<Tensor> Desk::answer(const Question& question) {
@@ -48,10 +45,9 @@ Private<Tensor> Desk::answer(const Question& question) {
 }
 
 void Desk::copy_to(const Private<CriticState>& state) const {
-  static_cast<void>(place_.map_with(state, [](const Place& place, const CriticState& to) {
+  place_.use_with(state, [](const Place& place, const CriticState& to) {
     to.numbers.copy_(place.state.numbers);
-    return true;
-  }));
+  });
 }
 
 }  // namespace obol::method::gs_wgan

@@ -42,10 +42,9 @@ std::optional<std::vector<Private<CriticState>>> Workshop::warm_start(
 
 void Workshop::advance(Pair& pair) {
   const Asked asked = ask(pair.trainee, classes_, how_.critic_steps, how_.batch, bits_);
-  static_cast<void>(pair.desk.answer(asked.question).map([&](const Tensor& answer) {
+  pair.desk.answer(asked.question).use([&](const Tensor& answer) {
     asked.last.backward(answer / static_cast<double>(how_.batch));
-    return true;
-  }));
+  });
   pair.trainee.finish();
 }
 
