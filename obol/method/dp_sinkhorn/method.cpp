@@ -17,6 +17,7 @@ namespace {
 using torch::Tensor;
 
 constexpr const char* kClassSizes = "class sizes";
+constexpr const char* kSecondBatch = "second batch";
 
 transport::SinkhornOptions solver_of(const MethodOptions& options) {
   transport::SinkhornOptions solver{.regularization = options.regularization,
@@ -344,13 +345,30 @@ void DpSinkhorn::backward_by_parameters(const Generated& generated, const Tensor
 
 run::Sections DpSinkhorn::save() {
   run::Sections sections{{kClassSizes, saved(class_sizes_)}};
+  if (last_second_.defined()) sections[kSecondBatch] = saved(last_second_);
   trainee_.save(sections);
   return sections;
 }
 
 void DpSinkhorn::load(const run::Sections& sections) {
   restore(sections, kClassSizes, class_sizes_);
+  load_second_batch(sections);
   trainee_.load(sections);
+}
+
+void DpSinkhorn::load_second_batch(const run::Sections& sections) {
+  last_second_ = Tensor();
+  if (!sections.contains(kSecondBatch)) return;  // no step was taken
+  if (options_.barrier != Barrier::kRecord)
+    throw DataError(fmt::format(
+        "a checkpoint must have the section \"{}\" with barrier record only, but has it",
+        kSecondBatch));
+  const Tensor one = torch::zeros({1, shape_.channels, shape_.height, shape_.width},
+                                  torch::TensorOptions(surroundings_.device));
+  const Tensor points =
+      torch::zeros({options_.method.second_batch, features_of(one).size(1)}, one.options());
+  restore(sections, kSecondBatch, points);
+  last_second_ = points;
 }
 
 std::vector<run::Metric> DpSinkhorn::metrics() {

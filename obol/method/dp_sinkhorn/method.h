@@ -98,6 +98,7 @@ class DpSinkhorn final : public run::Method {
                                                                const torch::Tensor& labels,
                                                                const torch::Tensor& self);
   torch::Tensor release(const barrier::Drawn<torch::Tensor>& gradient, std::int64_t rows);
+  void load_second_batch(const run::Sections& sections);
   void note_norm(const torch::Tensor& gradient);
   void backward_by_parameters(const Generated& generated, const torch::Tensor& self,
                               const barrier::Drawn<torch::Tensor>& gradient);
