@@ -172,28 +172,6 @@ TEST(PoissonSampler, GivesBatchesWhoseSizesVaryAsTheyMust) {
   EXPECT_LT(std::abs((squares / variance - kDraws) / std::sqrt(2.0 * kDraws)), kFarOut);
 }
 
-TEST(PoissonSample, HoldsTheChosenRecordsWithTheirLabels) {
-  const Private<Dataset> data(counting_bytes(40, {.channels = 1, .height = 1, .width = 3}, 5));
-  SeededBits bits(7);
-  SeededBits same(7);
-  const Dataset batch = opened(poisson_sample(data, 0.5, bits));
-  const auto indices = poisson_indices(40, 0.5, same);
-  ASSERT_EQ(batch.count(), static_cast<std::int64_t>(indices.size()));
-  ASSERT_GT(batch.count(), 0);
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    EXPECT_EQ(bytes_of(batch)[3 * i], 3 * indices[i]);
-    EXPECT_EQ(batch.labels[i], indices[i] % 5);
-  }
-}
-
-TEST(PoissonSample, DrawsAgainFromABatchWithoutReadingBeyondIt) {
-  const Private<Dataset> data(counting_bytes(200, {.channels = 1, .height = 1, .width = 1}));
-  SeededBits bits(8);
-  const Private<Dataset> batch = poisson_sample(data, 0.1, bits);
-  const Private<Dataset> again = poisson_sample(batch, 1.0, bits);
-  EXPECT_EQ(bytes_of(opened(again)), bytes_of(opened(batch)));
-}
-
 TEST(Shards, PartitionTheRecordsEvenly) {
   SeededBits bits(9);
   for (const std::int64_t population : {1, 2, 10, 23}) {
@@ -262,7 +240,8 @@ TEST(DisjointShards, DeclareTheirOwnSizesAndShareNoRecord) {
 TEST(DisjointShards, OfABatchHoldItsRecordsAndDeclareSizesThatHideHowMany) {
   const Private<Dataset> data(counting_bytes(100, {.channels = 1, .height = 1, .width = 1}));
   SeededBits bits(12);
-  const Private<Dataset> batch = poisson_sample(data, 0.2, bits);
+  const Private<Dataset> batch = data.map(
+      [&](const Dataset& all) { return select(all, poisson_indices(all.count(), 0.2, bits)); });
   std::vector<std::uint8_t> together;
   for (const Private<Dataset>& shard : disjoint_shards(batch, 4, bits)) {
     EXPECT_EQ(shard.facts().declared_size, 25);
