@@ -27,8 +27,8 @@
 #include "obol/barrier/recorded_step.h"
 #include "obol/base/memory.h"
 #include "obol/privacy/noise.h"
-#include "obol/transport/tensor/loss.h"
 #include "obol/transport/tensor/streamed.h"
+#include "obol/transport/tensor/testing.h"
 
 namespace {
 

@@ -14,14 +14,10 @@
 namespace obol::cli {
 namespace {
 
-using app::EvaluateRequest;
 using evaluate::Evaluation;
 
 struct EvaluateArguments {
   EvaluateRequest request;
-  std::optional<std::int64_t> seeds;
-  std::optional<std::int64_t> suite_records;
-  std::optional<std::int64_t> threads;
   bool without_quality = false;
   bool as_json = false;
 };
@@ -67,7 +63,7 @@ void print_outside(const Evaluation& outside, const Path& file) {
                              *found->ratio, *found->low, *found->high);
 }
 
-void print(const app::EvaluateAnswer& answer) {
+void print(const EvaluateAnswer& answer) {
   const Evaluation& found = answer.evaluation;
   print_classifiers(found);
   print_quality(found.quality);
@@ -80,11 +76,8 @@ void print(const app::EvaluateAnswer& answer) {
 
 ExitCode run(EvaluateArguments& arguments) {
   EvaluateRequest& request = arguments.request;
-  request.seeds = arguments.seeds.value_or(request.seeds);
-  request.suite_records = arguments.suite_records.value_or(request.suite_records);
-  request.threads = arguments.threads.value_or(0);
   request.quality = !arguments.without_quality;
-  const app::EvaluateAnswer answer = needed_tensor_part().evaluate(request);
+  const EvaluateAnswer answer = needed_tensor_part().evaluate(request);
   if (!arguments.as_json) {
     print(answer);
     return ExitCode::kOk;
@@ -124,15 +117,15 @@ void add_evaluate(CLI::App& root, Action& action) {
   command->add_option("--protocol", request.protocol, "quick (default) or paper")
       ->check(CLI::IsMember({"quick", "paper"}));
   add_whole(*command, "--count", request.count, "synthetic images (60000, or all of a file)");
-  add_whole(*command, "--seeds", arguments->seeds, "repetitions: samples and classifiers anew (1)");
+  add_whole(*command, "--seeds", request.seeds, "repetitions: samples and classifiers anew (1)");
   command->add_flag("--no-quality", arguments->without_quality, "classifiers alone");
   command->add_option("--inception", request.inception, "TorchScript network, for the real FID");
   command->add_option("--suite", request.suite, "sklearn: thirteen classifiers, by Python")
       ->check(CLI::IsMember({"sklearn"}));
-  add_whole(*command, "--suite-records", arguments->suite_records, "that they train on (10000)");
+  add_whole(*command, "--suite-records", request.suite_records, "that they train on (10000)");
   add_private_options(*command, *arguments);
   command->add_option("--out", request.out, "write the JSON to this file as well");
-  add_device_options(*command, request.device, arguments->threads);
+  add_device_options(*command, request.device, request.threads);
   command->add_flag("--json", arguments->as_json, "for programs");
   command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
 }

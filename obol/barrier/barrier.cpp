@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,13 +18,11 @@ using torch::Tensor;
 // Norms are taken in double; what is left is the rounding of a product in float.
 constexpr double kRoundingOfClip = 1e-6;
 
-void check(const BarrierOptions& options) {
-  const auto need = [](double value, const char* name) {
-    if (!std::isfinite(value) || value <= 0)
-      throw InvalidArgument(violation(name, "finite and positive", value));
-  };
-  need(options.clip_norm, "clip_norm");
-  need(options.noise_multiplier, "noise_multiplier");
+double checked_noise(double noise, std::string_view purpose) {
+  if (!std::isfinite(noise) || noise <= 0)
+    throw InvalidArgument(
+        violation(fmt::format("the noise of the {}", purpose), "finite and positive", noise));
+  return noise;
 }
 
 // min(1, bound / norm), and 0 where the norm is not finite, or so large that the quotient, below
@@ -95,25 +94,16 @@ Tensor BatchBarrier::release(const Drawn<Tensor>& gradient) {
 }
 
 RecordBarrier::RecordBarrier(Door& door, const BarrierOptions& options, double regularization)
-    : door_(door), options_(options), regularization_(regularization) {
-  check(options);
+    : SumMechanism(door, options, kTraining), regularization_(regularization) {
   if (!std::isfinite(regularization) || regularization <= 0)
     throw InvalidArgument(violation("regularization", "finite and positive", regularization));
 }
 
 Tensor RecordBarrier::release(const Rows& rows, const Drawn<Sample>& sample) {
   const auto sum = sample.map([&](const Sample& records) {
-    return exact_pull(rows, records, regularization_, options_.clip_norm);
+    return exact_pull(rows, records, regularization_, options().clip_norm);
   });
-  return Mechanism::release(
-             door_,
-             {.purpose = kTraining,
-              .event = privacy::SampledGaussian{.sampling_rate = sum.rate,
-                                                .noise_multiplier = options_.noise_multiplier,
-                                                .count = 1},
-              .bound = {.sensitivity = options_.clip_norm}},
-             sum.value)
-      .to(rows.points.scalar_type());
+  return release_sum(sum).to(rows.points.scalar_type());
 }
 
 ShardBarrier::ShardBarrier(const BarrierOptions& options, Clip clip, std::int64_t rows,
@@ -153,19 +143,9 @@ Tensor ShardBarrier::release(Door& door, const Private<Tensor>& answer, std::int
 }
 
 HistogramBarrier::HistogramBarrier(Door& door, double noise, std::string_view purpose)
-    : door_(door), noise_(noise), purpose_(purpose) {
-  if (!std::isfinite(noise) || noise <= 0)
-    throw InvalidArgument(
-        violation(fmt::format("the noise of the {}", purpose), "finite and positive", noise));
-}
+    : SumMechanism(door, {.clip_norm = 1, .noise_multiplier = checked_noise(noise, purpose)},
+                   std::string(purpose)) {}
 
-Tensor HistogramBarrier::release(const Private<Tensor>& counts) {
-  return Mechanism::release(door_,
-                            {.purpose = purpose_,
-                             .event = privacy::Gaussian{.noise_multiplier = noise_, .count = 1},
-                             .bound = {.sensitivity = 1},
-                             .times = Times::kOnce},
-                            counts);
-}
+Tensor HistogramBarrier::release(const Private<Tensor>& counts) { return release_sum(counts); }
 
 }  // namespace obol::barrier

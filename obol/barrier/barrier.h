@@ -5,6 +5,7 @@
 //   BatchBarrier   clips the gradient of all rows as one      its earlier version
 //   RecordBarrier  clips each private record's contribution   noise shrinks with the batch
 //   ShardBarrier   clips the answer of one of many shards     GS-WGAN, in rows or as one
+//   SumBarrier     clips what each record adds to any sum     sum.h
 //
 // Guarantee of each release: one event SampledGaussian(rate, m), of shards Gaussian(m), with m as
 // stated below, written to the ledger before anything is opened.
@@ -19,13 +20,10 @@
 #include "obol/barrier/mechanism.h"
 #include "obol/barrier/purposes.h"
 #include "obol/barrier/records.h"
+#include "obol/barrier/sum.h"
 
 namespace obol::barrier {
 
-struct BarrierOptions {
-  double clip_norm;
-  double noise_multiplier;
-};
 
 // Each row of a gradient [n, d] is scaled down to clip_norm and has noise of standard deviation
 // 2 clip_norm noise_multiplier. All rows depend on one subsample, and a record may move each by
@@ -78,14 +76,12 @@ torch::Tensor exact_pull(const Rows& rows, const Sample& samples, double regular
 
 // Releases R(X, f; Y) of a private sample Y, rows and potentials being public. A record adds one
 // clipped pull: the sensitivity is clip_norm, however large the sample. m = noise_multiplier.
-class RecordBarrier : public Mechanism {
+class RecordBarrier : public SumMechanism {
  public:
   RecordBarrier(Door& door, const BarrierOptions& options, double regularization);
   torch::Tensor release(const Rows& rows, const Drawn<Sample>& sample);
 
  private:
-  Door& door_;
-  BarrierOptions options_;
   double regularization_;
 };
 
@@ -119,15 +115,10 @@ class ShardBarrier : public Mechanism {
 
 // How many records are of each of some kinds (of each class, say), once, with noise of standard
 // deviation `noise`: an event Gaussian(noise), since a record is of one kind at most.
-class HistogramBarrier : public Mechanism {
+class HistogramBarrier : public SumMechanism {
  public:
   HistogramBarrier(Door& door, double noise, std::string_view purpose = kHistogram);
   torch::Tensor release(const Private<torch::Tensor>& counts);
-
- private:
-  Door& door_;
-  double noise_;
-  std::string_view purpose_;
 };
 
 // Rows, or the whole, scaled down to at most `bound` in l2, a little less to allow for rounding.

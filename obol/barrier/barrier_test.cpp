@@ -6,49 +6,18 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/barrier/testing.h"
 #include "obol/base/error.h"
-#include "obol/base/file.h"
 #include "obol/data/sampler.h"
-#include "obol/privacy/ledger.h"
 
 namespace obol::barrier {
 namespace {
 
 using torch::Tensor;
 
-class Barriers : public ::testing::Test {
- protected:
-  TemporaryFolder folder;
-  privacy::Ledger ledger = privacy::Ledger::create(folder.path() / "ledger.jsonl",
-                                                   {.neighbours = privacy::Neighbours::kAddRemove,
-                                                    .records = 1000,
-                                                    .fingerprint = "test",
-                                                    .randomness = "test"});
-  privacy::BudgetGuard guard{ledger, std::nullopt, {.block = 100000}};
-  SeededBits bits{7};
-  Door door{guard, bits};
+using testing::drawn;
 
-  void SetUp() override { torch::manual_seed(1); }
-  double taken(const privacy::Event& event) {
-    guard.settle();
-    double count = 0;
-    for (const privacy::Event& one : ledger.spent())
-      if (privacy::same_mechanism(one, event)) count += static_cast<double>(count_of(one));
-    return count;
-  }
-};
-
-// Only records are drawn: what a test wants released takes the place of a sample of one record.
-template <class T>
-Drawn<T> drawn(const T& value, double rate = 0.1) {
-  static const PrivateRecords records(
-      Private<data::Dataset>(data::Dataset{.shape = {.channels = 1, .height = 1, .width = 1},
-                                           .pixels = std::vector<std::uint8_t>{0},
-                                           .declared_size = 1}),
-      {});
-  SeededBits draws(1);
-  return records.draw(rate, draws).map([&](const Sample& /*sample*/) { return value; });
-}
+class Barriers : public testing::BarrierTest {};
 
 Sample random_sample(const std::vector<std::int64_t>& counts, std::int64_t dimension,
                      double spread = 3) {

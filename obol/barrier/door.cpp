@@ -50,27 +50,6 @@ void add_noise(RandomBits& bits, std::span<Real> values, const privacy::Gaussian
 
 }  // namespace
 
-torch::Tensor Mechanism::release(Door& door, const Release& what,
-                                 const Private<torch::Tensor>& values) {
-  door.pay(what.purpose, what.event, what.times);
-  return open(door, what, values);
-}
-
-void Mechanism::pay(Door& door, const Release& what, PaidUses& uses, std::int64_t use) {
-  for (; uses.paid_ < use; ++uses.paid_) door.pay(what.purpose, what.event, what.times);
-}
-
-torch::Tensor Mechanism::release(Door& door, const Release& what, PaidUses& uses, std::int64_t use,
-                                 const Private<torch::Tensor>& values) {
-  pay(door, what, uses, use);
-  return open(door, what, values);
-}
-
-torch::Tensor Mechanism::open(Door& door, const Release& what,
-                              const Private<torch::Tensor>& values) {
-  return door.noisy(values.release(Key()), what.event, what.bound);
-}
-
 void Door::pay(std::string_view purpose, const privacy::Event& event, Times times) {
   if (recorded_ != nullptr) {
     if (times == Times::kOnce)

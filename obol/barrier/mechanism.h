@@ -39,4 +39,12 @@ struct Release {
   Times times = Times::kMany;
 };
 
+// Of a mechanism that clips.
+struct BarrierOptions {
+  double clip_norm;
+  double noise_multiplier;
+};
+// Throws InvalidArgument unless both are finite and positive.
+void check(const BarrierOptions& options);
+
 }  // namespace obol::barrier

@@ -120,10 +120,35 @@ Sample PrivateRecords::take(const Stored& stored, double rate, RandomBits& bits)
   }
   Tensor chosen = torch::tensor(indices, torch::kLong);
   if (stored.order.defined()) chosen = stored.order.index_select(0, chosen);
-  const Tensor rows = stored.points.index_select(0, chosen);
-  const bool are_features = lowest_ == 0 && rows.scalar_type() == torch::kFloat;
-  sample.points = are_features ? rows : in_range(rows, lowest_);
+  sample.points = points_of(stored.points.index_select(0, chosen));
   return sample;
+}
+
+Tensor PrivateRecords::points_of(const Tensor& rows) const {
+  const bool are_features = lowest_ == 0 && rows.scalar_type() == torch::kFloat;
+  return are_features ? rows : in_range(rows, lowest_);
+}
+
+void PrivateRecords::for_each_part(const Stored& stored, std::int64_t at_once,
+                                   const std::function<void(const Sample&)>& use) const {
+  if (at_once < 1) throw InvalidArgument(violation("records at once", "at least 1", at_once));
+  const torch::NoGradGuard no_grad;
+  const std::int64_t count = stored.points.size(0);
+  for (std::int64_t from = 0; from < count; from += at_once) {
+    const std::int64_t to = std::min(count, from + at_once);
+    Sample some;
+    std::int64_t start = 0;
+    for (const std::int64_t end : stored.class_ends) {
+      some.class_counts.push_back(
+          std::max<std::int64_t>(0, std::min(end, to) - std::max(start, from)));
+      start = end;
+    }
+    const Tensor rows = stored.order.defined()
+                            ? stored.points.index_select(0, stored.order.narrow(0, from, to - from))
+                            : stored.points.narrow(0, from, to - from);
+    some.points = points_of(rows);
+    use(some);
+  }
 }
 
 struct PrivateRecords::Ahead {

@@ -80,6 +80,17 @@ class PrivateRecords {
   // Each record takes part with probability `rate`, on its own.
   [[nodiscard]] Drawn<Sample> draw(double rate, RandomBits& bits) const;
 
+  // All records, `at_once` at a time and at the end fewer: what `add(T& so_far, const Sample&
+  // some)` makes of `start`.
+  template <class T, class Function>
+  [[nodiscard]] Private<T> fold(T start, std::int64_t at_once, const Function& add) const {
+    return stored_.map([&](const Stored& stored) {
+      T so_far = std::move(start);
+      for_each_part(stored, at_once, [&](const Sample& some) { add(so_far, some); });
+      return so_far;
+    });
+  }
+
   // Of each class; private.
   [[nodiscard]] Private<torch::Tensor> class_counts() const;  // [classes]
   [[nodiscard]] std::int64_t classes() const noexcept { return classes_; }
@@ -94,6 +105,10 @@ class PrivateRecords {
   };
   static Stored store(const data::Dataset& data, const RecordOptions& options);
   [[nodiscard]] Sample take(const Stored& stored, double rate, RandomBits& bits) const;
+  void for_each_part(const Stored& stored, std::int64_t at_once,
+                     const std::function<void(const Sample&)>& use) const;
+  // Of stored records, as a sample has them.
+  [[nodiscard]] torch::Tensor points_of(const torch::Tensor& rows) const;
 
   // Samples of the steps to come, on a GPU.
   struct Ahead;

@@ -6,30 +6,21 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/barrier/testing.h"
 #include "obol/base/error.h"
 #include "obol/data/npz.h"
 #include "obol/data/reader.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::barrier {
 namespace {
 
+using testing::opened;
 using torch::Tensor;
 
 static_assert(!std::is_constructible_v<Drawn<Tensor>, Private<Tensor>, double>);
 static_assert(!std::is_assignable_v<decltype((std::declval<Drawn<Tensor>&>().rate)), double>);
 static_assert(std::is_copy_constructible_v<Drawn<Tensor>>);
-
-class Log : public DisclosureLog {
- public:
-  void record(std::string_view /*reason*/) override {}
-};
-
-// For tests: what is inside.
-template <class T>
-T opened(const Private<T>& value) {
-  Log log;
-  return value.declassify("test", log).value;
-}
 
 // Record i has the value i in all its pixels.
 data::Dataset numbered(std::int64_t count, bool labelled) {
@@ -114,8 +105,8 @@ TEST(PrivateRecords, ThatStayInTheirFileAreDrawnAsOthers) {
   }
 }
 
-TEST(PrivateRecords, OnAGpuAreDrawnAsOnAProcessor) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(PrivateRecordsGpu, AreDrawnAsOnAProcessor) {
+  OBOL_NEEDS_GPU();
   constexpr int kDraws = 400;  // more than are drawn ahead
   const torch::Device device(torch::kCUDA, 0);
   for (const bool by_class : {true, false}) {

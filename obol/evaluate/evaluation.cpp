@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,94 +20,71 @@ constexpr std::size_t kMostClasses = 1000;
 constexpr const char* kFormat = "obol-evaluation";
 constexpr int kVersion = 1;
 
-// An object and where it stands, for messages: "evaluation.json: classifiers.cnn".
-class Part {
+// Reads the members of an object, and knows where it stands: "classifiers.cnn". A member that is
+// missing, or null, leaves what is there.
+class Reader {
  public:
-  Part(const ordered_json& value, std::string path, const std::string& where)
+  Reader(const ordered_json& value, std::string path, const std::string& where)
       : value_(value), path_(std::move(path)), where_(where) {
     if (!value.is_object()) refuse(path_, "an object");
   }
 
-  [[nodiscard]] std::optional<double> number(const char* key) const {
-    const ordered_json* found = find(key);
-    if (found == nullptr) return std::nullopt;
-    if (!found->is_number()) refuse(below(key), "a number");
-    return found->get<double>();
+  void operator()(const char* key, std::optional<double>& number) const {
+    if (const ordered_json* found = find(key)) number = number_of(*found, below(key));
   }
-
-  [[nodiscard]] std::optional<std::int64_t> count(const char* key) const {
-    const ordered_json* found = find(key);
-    if (found == nullptr) return std::nullopt;
-    return count_of(*found, below(key));
+  void operator()(const char* key, std::optional<std::int64_t>& count) const {
+    if (const ordered_json* found = find(key)) count = count_of(*found, below(key));
   }
-
-  [[nodiscard]] std::string text(const char* key) const {
+  void operator()(const char* key, std::string& text) const {
     const ordered_json* found = find(key);
-    if (found == nullptr) return "";
+    if (found == nullptr) return;
     if (!found->is_string()) refuse(below(key), "a text");
-    return found->get<std::string>();
+    text = found->get<std::string>();
   }
-
-  [[nodiscard]] std::vector<double> numbers(const char* key) const {
-    std::vector<double> result;
+  void operator()(const char* key, std::vector<double>& numbers) const {
     for (const ordered_json& item : list(find(key), below(key))) {
       if (!item.is_number() && !item.is_null()) refuse(below(key), "a list of numbers");
-      result.push_back(item.is_null() ? std::nan("") : item.get<double>());
+      numbers.push_back(item.is_null() ? std::nan("") : item.get<double>());
     }
-    return result;
   }
-
-  [[nodiscard]] std::vector<std::string> texts(const char* key) const {
-    std::vector<std::string> result;
+  void operator()(const char* key, std::vector<std::string>& texts) const {
     for (const ordered_json& item : list(find(key), below(key))) {
       if (!item.is_string()) refuse(below(key), "a list of texts");
-      result.push_back(item.get<std::string>());
+      texts.push_back(item.get<std::string>());
     }
-    return result;
   }
-
-  [[nodiscard]] std::vector<std::vector<std::int64_t>> square(const char* key) const {
-    std::vector<std::vector<std::int64_t>> rows;
+  void operator()(const char* key, std::vector<std::vector<std::int64_t>>& square) const {
     const ordered_json& outer = list(find(key), below(key));
     for (const ordered_json& inner : outer) {
-      std::vector<std::int64_t>& row = rows.emplace_back();
+      std::vector<std::int64_t>& row = square.emplace_back();
       for (const ordered_json& item : list(&inner, below(key)))
         row.push_back(count_of(item, below(key)));
       if (row.size() != outer.size()) refuse(below(key), "as wide as it is high");
     }
-    return rows;
   }
-
-  // The members of an object; none where it is missing.
-  [[nodiscard]] std::vector<std::pair<std::string, Part>> parts(const char* key) const {
-    std::vector<std::pair<std::string, Part>> result;
+  template <class T>
+  void operator()(const char* key, std::optional<T>& part) const {
+    if (const ordered_json* found = find(key))
+      visit(part.emplace(), Reader(*found, below(key), where_));
+  }
+  // An object with one member for each; `name` is where its key is kept.
+  template <class T>
+  void named(const char* key, std::vector<T>& parts, std::string T::*name) const {
+    for (const auto& [its_name, value] : members(key)) {
+      parts.emplace_back().*name = its_name;
+      visit(parts.back(), Reader(*value, below(key) + "." + its_name, where_));
+    }
+  }
+  void scores(const char* key, std::vector<SuiteScore>& scores) const {
     for (const auto& [name, value] : members(key))
-      result.emplace_back(name, Part(*value, below(key) + "." + name, where_));
-    return result;
+      if (!value->is_null()) scores.push_back({name, number_of(*value, below(key) + "." + name)});
   }
 
-  [[nodiscard]] std::vector<std::pair<std::string, const ordered_json*>> members(
-      const char* key) const {
-    const ordered_json* found = find(key);
-    std::vector<std::pair<std::string, const ordered_json*>> result;
-    if (found == nullptr) return result;
-    if (!found->is_object() || found->size() > kMostClasses) refuse(below(key), "an object");
-    for (const auto& [name, value] : found->items()) result.emplace_back(name, &value);
-    return result;
-  }
-
-  [[nodiscard]] std::optional<Part> part(const char* key) const {
-    const ordered_json* found = find(key);
-    if (found == nullptr) return std::nullopt;
-    return Part(*found, below(key), where_);
-  }
-
+ private:
   [[noreturn]] void refuse(const std::string& path, std::string_view requirement) const {
     throw DataError(
         violation(path.empty() ? "an evaluation" : path, requirement, "something else", where_));
   }
-
- private:
   [[nodiscard]] const ordered_json* find(const char* key) const {
     const auto found = value_.find(key);
     return found == value_.end() || found->is_null() ? nullptr : &*found;
@@ -121,6 +99,19 @@ class Part {
       refuse(path, fmt::format("a list of at most {}", kMostClasses));
     return *found;
   }
+  [[nodiscard]] std::vector<std::pair<std::string, const ordered_json*>> members(
+      const char* key) const {
+    const ordered_json* found = find(key);
+    std::vector<std::pair<std::string, const ordered_json*>> result;
+    if (found == nullptr) return result;
+    if (!found->is_object() || found->size() > kMostClasses) refuse(below(key), "an object");
+    for (const auto& [name, value] : found->items()) result.emplace_back(name, &value);
+    return result;
+  }
+  [[nodiscard]] double number_of(const ordered_json& value, const std::string& path) const {
+    if (!value.is_number()) refuse(path, "a number");
+    return value.get<double>();
+  }
   [[nodiscard]] std::int64_t count_of(const ordered_json& value, const std::string& path) const {
     constexpr std::int64_t kMost = std::int64_t{1} << 50;
     if (!value.is_number_integer() || value.get<double>() < 0 ||
@@ -134,150 +125,113 @@ class Part {
   const std::string& where_;
 };
 
-ClassifierScore score_of(const std::string& name, const Part& part) {
-  return {.classifier = name,
-          .accuracy = part.number("accuracy"),
-          .deviation = part.number("standard_deviation"),
-          .accuracies = part.numbers("accuracies"),
-          .confusion = part.square("confusion"),
-          .per_class = part.numbers("per_class"),
-          .on_real = part.number("on_real"),
-          .calibrated = part.number("calibrated")};
-}
-
-Quality quality_of(const std::string& name, const Part& part) {
-  return {.name = name,
-          .value = part.number("value"),
-          .deviation = part.number("deviation"),
-          .per_class = part.numbers("per_class"),
-          .between_real = part.number("between_real"),
-          .images_per_class = part.count("images_per_class"),
-          .against = part.text("against"),
-          .regularization = part.number("regularization")};
-}
-
-Suite suite_of(const Part& part) {
-  Suite suite{.records = part.count("records"), .scores = {}};
-  for (const auto& [name, value] : part.members("classifiers")) {
-    if (value->is_null()) continue;
-    if (!value->is_number()) part.refuse("suite.classifiers." + name, "a number");
-    suite.scores.push_back({name, value->get<double>()});
-  }
-  return suite;
-}
-
-MemorisationScore memorisation_of(const Part& part) {
-  return {.ratio = part.number("ratio"),
-          .low = part.number("low"),
-          .high = part.number("high"),
-          .samples = part.count("samples"),
-          .references = part.count("references"),
-          .closest = part.text("closest")};
-}
-
-Validation validation_of(const Part& part) {
-  return {.classifier = part.text("classifier"),
-          .accuracy = part.number("accuracy"),
-          .standard_error = part.number("standard_error")};
-}
-
-// Members that are missing are left out; the others keep the order in which they are added.
-class Object {
+// Adds the members that are there to an object, in the order in which they are visited.
+class Writer {
  public:
-  template <class T>
-  Object& add(const char* key, const std::optional<T>& value) {
-    if (value) value_[key] = *value;
-    return *this;
-  }
-  template <class T>
-  Object& add(const char* key, const std::vector<T>& values) {
-    if (!values.empty()) value_[key] = values;
-    return *this;
-  }
-  Object& add(const char* key, const std::string& text) {
+  explicit Writer(ordered_json& value) : value_(value) {}
+
+  void operator()(const char* key, const std::string& text) const {
     if (!text.empty()) value_[key] = text;
-    return *this;
   }
-  [[nodiscard]] const ordered_json& json() const noexcept { return value_; }
+  template <class T>
+  void operator()(const char* key, const std::vector<T>& items) const {
+    if (!items.empty()) value_[key] = items;
+  }
+  template <class T>
+  void operator()(const char* key, std::optional<T>& part) const {
+    if (!part) return;
+    if constexpr (std::is_arithmetic_v<T>)
+      value_[key] = *part;
+    else
+      visit(*part, Writer(value_[key] = ordered_json::object()));
+  }
+  template <class T>
+  void named(const char* key, std::vector<T>& parts, std::string T::*name) const {
+    value_[key] = ordered_json::object();
+    for (T& part : parts) visit(part, Writer(value_[key][part.*name] = ordered_json::object()));
+  }
+  void scores(const char* key, const std::vector<SuiteScore>& scores) const {
+    value_[key] = ordered_json::object();
+    for (const SuiteScore& score : scores) value_[key][score.classifier] = score.accuracy;
+  }
 
  private:
-  ordered_json value_ = ordered_json::object();
+  ordered_json& value_;
 };
 
-ordered_json json_of(const ClassifierScore& score) {
-  return Object()
-      .add("accuracy", score.accuracy)
-      .add("standard_deviation", score.deviation)
-      .add("accuracies", score.accuracies)
-      .add("confusion", score.confusion)
-      .add("per_class", score.per_class)
-      .add("on_real", score.on_real)
-      .add("calibrated", score.calibrated)
-      .json();
+// The members of each part, in their order, for reading and writing alike.
+
+template <class Visitor>
+void visit(ClassifierScore& score, const Visitor& member) {
+  member("accuracy", score.accuracy);
+  member("standard_deviation", score.deviation);
+  member("accuracies", score.accuracies);
+  member("confusion", score.confusion);
+  member("per_class", score.per_class);
+  member("on_real", score.on_real);
+  member("calibrated", score.calibrated);
 }
 
-ordered_json json_of(const Quality& quality) {
-  return Object()
-      .add("value", quality.value)
-      .add("deviation", quality.deviation)
-      .add("per_class", quality.per_class)
-      .add("between_real", quality.between_real)
-      .add("images_per_class", quality.images_per_class)
-      .add("against", quality.against)
-      .add("regularization", quality.regularization)
-      .json();
+template <class Visitor>
+void visit(Quality& quality, const Visitor& member) {
+  member("value", quality.value);
+  member("deviation", quality.deviation);
+  member("per_class", quality.per_class);
+  member("between_real", quality.between_real);
+  member("images_per_class", quality.images_per_class);
+  member("against", quality.against);
+  member("regularization", quality.regularization);
 }
 
-ordered_json json_of(const Suite& suite) {
-  ordered_json value = Object().add("records", suite.records).json();
-  value["classifiers"] = ordered_json::object();
-  for (const SuiteScore& score : suite.scores)
-    value["classifiers"][score.classifier] = score.accuracy;
-  return value;
+template <class Visitor>
+void visit(Suite& suite, const Visitor& member) {
+  member("records", suite.records);
+  member.scores("classifiers", suite.scores);
 }
 
-ordered_json json_of(const Validation& validation) {
-  return Object()
-      .add("classifier", validation.classifier)
-      .add("accuracy", validation.accuracy)
-      .add("standard_error", validation.standard_error)
-      .json();
+template <class Visitor>
+void visit(Validation& validation, const Visitor& member) {
+  member("classifier", validation.classifier);
+  member("accuracy", validation.accuracy);
+  member("standard_error", validation.standard_error);
 }
 
-ordered_json json_of(const MemorisationScore& score) {
-  return Object()
-      .add("ratio", score.ratio)
-      .add("low", score.low)
-      .add("high", score.high)
-      .add("samples", score.samples)
-      .add("references", score.references)
-      .add("closest", score.closest)
-      .json();
+template <class Visitor>
+void visit(MemorisationScore& score, const Visitor& member) {
+  member("ratio", score.ratio);
+  member("low", score.low);
+  member("high", score.high);
+  member("samples", score.samples);
+  member("references", score.references);
+  member("closest", score.closest);
+}
+
+template <class Visitor>
+void visit(Evaluation& evaluation, const Visitor& member) {
+  member("protocol", evaluation.protocol);
+  member("synthetic", evaluation.synthetic);
+  member("test", evaluation.test);
+  member("against", evaluation.against);
+  member("source", evaluation.source);
+  member("seeds", evaluation.seeds);
+  member("seconds", evaluation.seconds);
+  member("classes", evaluation.classes);
+  member.named("classifiers", evaluation.classifiers, &ClassifierScore::classifier);
+  member.named("quality", evaluation.quality, &Quality::name);
+  member("suite", evaluation.suite);
+  member("validation", evaluation.validation);
+  member("memorisation", evaluation.memorisation);
 }
 
 }  // namespace
 
 std::string Evaluation::to_json() const {
   ordered_json value = {{"format", kFormat}, {"version", kVersion}};
-  value.update(Object()
-                   .add("protocol", protocol)
-                   .add("synthetic", synthetic)
-                   .add("test", test)
-                   .add("against", against)
-                   .add("source", source)
-                   .add("seeds", seeds)
-                   .add("seconds", seconds)
-                   .add("classes", classes)
-                   .json());
-  const bool is_public = !protocol.empty();
-  if (is_public || !classifiers.empty()) value["classifiers"] = ordered_json::object();
-  for (const ClassifierScore& score : classifiers)
-    value["classifiers"][score.classifier] = json_of(score);
-  if (is_public || !quality.empty()) value["quality"] = ordered_json::object();
-  for (const Quality& one : quality) value["quality"][one.name] = json_of(one);
-  if (suite) value["suite"] = json_of(*suite);
-  if (validation) value["validation"] = json_of(*validation);
-  if (memorisation) value["memorisation"] = json_of(*memorisation);
+  Evaluation copy = *this;
+  visit(copy, Writer(value));
+  // What was computed with private records has them only where they were asked for.
+  for (const char* key : {"classifiers", "quality"})
+    if (protocol.empty() && value[key].empty()) value.erase(key);
   return value.dump(2);
 }
 
@@ -288,27 +242,8 @@ Evaluation Evaluation::from_json(std::string_view text, const std::string& where
   if (value.value("version", ordered_json()) != kVersion)
     throw DataError(violation("the version of an evaluation", fmt::format("{}", kVersion),
                               value.value("version", ordered_json()).dump(), where));
-  const Part top(value, "", where);
-  Evaluation result{.protocol = top.text("protocol"),
-                    .synthetic = top.count("synthetic"),
-                    .test = top.count("test"),
-                    .against = top.text("against"),
-                    .source = top.text("source"),
-                    .seeds = top.count("seeds"),
-                    .seconds = top.number("seconds"),
-                    .classes = top.texts("classes"),
-                    .classifiers = {},
-                    .quality = {},
-                    .suite = std::nullopt,
-                    .validation = std::nullopt,
-                    .memorisation = std::nullopt};
-  for (const auto& [name, part] : top.parts("classifiers"))
-    result.classifiers.push_back(score_of(name, part));
-  for (const auto& [name, part] : top.parts("quality"))
-    result.quality.push_back(quality_of(name, part));
-  if (const auto part = top.part("suite")) result.suite = suite_of(*part);
-  if (const auto part = top.part("validation")) result.validation = validation_of(*part);
-  if (const auto part = top.part("memorisation")) result.memorisation = memorisation_of(*part);
+  Evaluation result;
+  visit(result, Reader(value, "", where));
   return result;
 }
 

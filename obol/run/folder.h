@@ -33,12 +33,6 @@
 
 namespace obol::run {
 
-// Whether a file may leave.
-enum class Mark {
-  kReleasable,  // computed from what passed a barrier, and from nothing else that is private
-  kPrivate,     // holds more of the private data: critics, for example
-};
-
 // Names that releases have as well.
 inline constexpr const char* kRecipeName = "recipe.toml";
 inline constexpr const char* kEvaluationName = "evaluation.json";
@@ -82,8 +76,7 @@ class RunFolder {
   // Moments of the real images under the network of that name, kept: they take long.
   [[nodiscard]] Path real_moments(const std::string& network) const;
   [[nodiscard]] Path disclosures() const { return path_ / privacy::kDisclosuresName; }
-  // Private ones in private/.
-  [[nodiscard]] Path checkpoint(Mark mark) const;
+  [[nodiscard]] Path checkpoint() const { return path_ / "checkpoint.pt"; }
   [[nodiscard]] Path diagnostics() const { return private_folder() / "diagnostics.jsonl"; }
   // What was evaluated with private records, and a picture of pairs that belongs to it.
   [[nodiscard]] Path private_evaluation() const { return private_folder() / kEvaluationName; }

@@ -14,6 +14,7 @@
 #include "obol/base/file.h"
 #include "obol/data/sampler.h"
 #include "obol/privacy/noise.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::method::dp_sinkhorn {
 namespace {
@@ -380,9 +381,11 @@ TEST_F(Method, TwentyStepsOfEachBarrierAreThoseOfTheReference) {
   }
 }
 
+class MethodGpu : public Method {};
+
 // Neither draws the same numbers, so only what they learn is compared; and what is paid.
-TEST_F(Method, OnAGpuARecordedStepDoesAndPaysWhatAPlainOneDoes) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST_F(MethodGpu, ARecordedStepDoesAndPaysWhatAPlainOneDoes) {
+  OBOL_NEEDS_GPU();
   const torch::Device device(torch::kCUDA, 0);
   const barrier::WorkStream stream(device);
   for (const std::string name : {"row", "batch", "record", "record, dct:14"}) {

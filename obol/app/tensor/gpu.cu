@@ -1,8 +1,8 @@
 #include <cuda_runtime.h>
 
-#include "cli/tensor/gpu.h"
+#include "obol/app/tensor/gpu.h"
 
-namespace obol::cli {
+namespace obol::app {
 
 std::vector<GpuFacts> list_gpus(std::string& problem) {
   int count = 0;
@@ -29,4 +29,4 @@ std::vector<GpuFacts> list_gpus(std::string& problem) {
   return gpus;
 }
 
-}  // namespace obol::cli
+}  // namespace obol::app

@@ -1,4 +1,4 @@
-#include "cli/tensor/transport.h"
+#include "obol/app/transport.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "cli/tensor/device.h"
+#include "obol/app/tensor/device.h"
 #include "obol/base/console.h"
 #include "obol/base/file.h"
 #include "obol/base/interrupt.h"
@@ -23,7 +23,7 @@
 #include "obol/transport/tensor/problem.h"
 #include "obol/transport/tensor/types.h"
 
-namespace obol::cli {
+namespace obol::app {
 namespace {
 
 using torch::Tensor;
@@ -210,7 +210,7 @@ TransportAnswer answer_to(const TransportRequest& request) {
 
 }  // namespace
 
-TransportAnswer run_transport(const TransportRequest& request) {
+TransportAnswer solve_transport(const TransportRequest& request) {
   try {
     return answer_to(request);
   } catch (const InvalidArgument& error) {  // the library says x and y; people gave files
@@ -218,4 +218,4 @@ TransportAnswer run_transport(const TransportRequest& request) {
   }
 }
 
-}  // namespace obol::cli
+}  // namespace obol::app

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/tensor_part.h"
+#include "obol/app/machine.h"
 
-namespace obol::cli {
+namespace obol::app {
 
 // Empty where there are none; `problem` then says why.
 std::vector<GpuFacts> list_gpus(std::string& problem);
 
-}  // namespace obol::cli
+}  // namespace obol::app
