@@ -7,7 +7,6 @@
 #include "obol/barrier/pull_arithmetic.h"
 #include "obol/base/error.h"
 #include "obol/method/state.h"
-#include "obol/model/generator_file.h"
 #include "obol/transport/tensor/loss.h"
 #include "obol/transport/tensor/streamed.h"
 
@@ -85,26 +84,25 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
 }
 
 DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& data,
-                       const Surroundings& surroundings)
-    : options_(options),
-      surroundings_(surroundings),
+                       const MethodContext& context)
+    : GeneratorMethod({options.generator, options.optimizer, options.method.average},
+                      data.facts().shape, data.facts().num_classes, context),
+      options_(options),
       shape_(data.facts().shape),
       classes_(classes_of(data.facts())),
       records_count_(data.facts().declared_size),
       features_(options.barrier == Barrier::kRecord
-                    ? parse_features(options.method.features, shape_).to(surroundings.device)
+                    ? parse_features(options.method.features, shape_).to(context.device)
                     : Features()),
-      records_(data, {.device = surroundings.device,
+      records_(data, {.device = context.device,
                       .lowest = lowest_of(options.generator),
                       .features = features_.are_pixels()
                                       ? std::function<Tensor(const Tensor&)>()
                                       : [this](const Tensor& x) { return features_.of_records(x); },
                       .by_class = options.barrier == Barrier::kRecord}),
-      trainee_({options.generator, options.optimizer, options.method.average}, shape_,
-               data.facts().num_classes, surroundings.device),
-      recorded_(surroundings.device, surroundings.door) {
+      recorded_(context.device, context.door) {
   check(options, data.facts());
-  const torch::Device& device = surroundings.device;
+  const torch::Device& device = context.device;
   class_sizes_ =
       torch::full({classes_}, static_cast<double>(records_count_), torch::kFloat).to(device);
   labels_ = balanced_labels(options.generated_batch);
@@ -120,40 +118,40 @@ DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& dat
 
 void DpSinkhorn::start() {
   if (options_.barrier != Barrier::kRecord || classes_ == 1) return;
-  barrier::HistogramBarrier histogram(*surroundings_.door, *options_.histogram_noise);
+  barrier::HistogramBarrier histogram(*context().door, *options_.histogram_noise);
   // A class that is hardly there must not be divided by what is left of it.
   const double least = std::max(1.0, 2 * *options_.histogram_noise);
   class_sizes_ = histogram.release(records_.class_counts())
                      .clamp_min(least)
-                     .to(surroundings_.device, torch::kFloat);
+                     .to(context().device, torch::kFloat);
 }
 
 Tensor DpSinkhorn::balanced_labels(std::int64_t count) const {
-  return torch::arange(classes_).repeat_interleave(count / classes_).to(surroundings_.device);
+  return torch::arange(classes_).repeat_interleave(count / classes_).to(context().device);
 }
 
 DpSinkhorn::Generated DpSinkhorn::generate(const Tensor& labels) {
-  return {trainee_.generate(labels, surroundings_.bits), labels};
+  return {trainee().generate(labels, context().bits), labels};
 }
 
 Tensor DpSinkhorn::features_of(const Tensor& images) const { return features_(images.flatten(1)); }
 
 void DpSinkhorn::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
-  const double rate = trainee_.begin(step, options_.steps);
+  const double rate = trainee().begin(step, options_.steps);
   metrics_ = {{"learning_rate", run::Public(rate, run::Origin::kSyntheticOnly)}};
   const bool is_record = options_.barrier == Barrier::kRecord;
   if (is_record)
     metrics_.push_back(
         {"self_weight", run::Public(self_weight_at(options_.method, step, options_.steps),
                                     run::Origin::kSyntheticOnly)});
-  if (records_.prepare(options_.sampling_rate, surroundings_.bits) == barrier::Prepared::kMoved)
+  if (records_.prepare(options_.sampling_rate, context().bits) == barrier::Prepared::kMoved)
     recorded_.forget();
   recorded_.run([&] {
     if (is_record)
       step_record(step);
     else
       step_rows();
-    trainee_.finish();
+    trainee().finish();
   });
 }
 
@@ -188,7 +186,7 @@ Tensor DpSinkhorn::weighted_self(const Tensor& self, std::int64_t step) const {
   const auto n = static_cast<double>(options_.generated_batch);
   const auto n2 = static_cast<double>(options_.method.second_batch);
   if (!is_on_gpu()) return self * (self_weight_at(options_.method, step, options_.steps) * n / n2);
-  return self * (self_weights_.index_select(0, trainee_.step()) * (n / n2));
+  return self * (self_weights_.index_select(0, trainee().step()) * (n / n2));
 }
 
 void DpSinkhorn::note_norm(const Tensor& gradient) { gradient_norm_.copy_(gradient.norm()); }
@@ -204,11 +202,11 @@ void DpSinkhorn::step_record(std::int64_t step) {
   barrier::Rows rows{points.detach(), {}, classes_};
   rows.potentials = potentials_of(generated, rows.points);
   barrier::RecordBarrier barrier(
-      *surroundings_.door,
+      *context().door,
       {.clip_norm = method.clip_norm, .noise_multiplier = options_.noise_multiplier},
       method.regularization);
   const Tensor released =
-      barrier.release(rows, records_.draw(options_.sampling_rate, surroundings_.bits));
+      barrier.release(rows, records_.draw(options_.sampling_rate, context().bits));
   const Tensor self = barrier::pull(rows, second, method.regularization, method.clip_norm);
   // A recorded step reads where it was recorded.
   if (is_on_gpu())
@@ -236,7 +234,7 @@ void DpSinkhorn::step_record(std::int64_t step) {
 barrier::Drawn<Tensor> DpSinkhorn::private_gradient(const Tensor& rows, const Tensor& labels,
                                                     const Tensor& self) {
   const MethodOptions& method = options_.method;
-  const auto sample = records_.draw(options_.sampling_rate, surroundings_.bits);
+  const auto sample = records_.draw(options_.sampling_rate, context().bits);
   return sample.map([&](const barrier::Sample& records) {
     const Tensor own = self.slice(0, 0, rows.size(0));
     if (is_on_gpu()) {
@@ -270,10 +268,10 @@ Tensor DpSinkhorn::release(const barrier::Drawn<Tensor>& gradient, std::int64_t 
   const barrier::BarrierOptions bounds{.clip_norm = options_.method.clip_norm,
                                        .noise_multiplier = options_.noise_multiplier};
   if (options_.barrier == Barrier::kRow)
-    return barrier::RowBarrier(*surroundings_.door, bounds).release(gradient, rows);
+    return barrier::RowBarrier(*context().door, bounds).release(gradient, rows);
   if (options_.barrier == Barrier::kBatch)
-    return barrier::BatchBarrier(*surroundings_.door, bounds).release(gradient);
-  return gradient.value.declassify("training without privacy", *surroundings_.disclosures)
+    return barrier::BatchBarrier(*context().door, bounds).release(gradient);
+  return gradient.value.declassify("training without privacy", *context().disclosures)
       .value.clone();
 }
 
@@ -330,7 +328,7 @@ void DpSinkhorn::step_rows() {
 void DpSinkhorn::backward_by_parameters(const Generated& generated, const Tensor& self,
                                         const barrier::Drawn<Tensor>& gradient) {
   const std::int64_t n = options_.generated_batch;
-  const std::vector<Tensor> parameters = trainee_.parameters();
+  const std::vector<Tensor> parameters = trainee().parameters();
   const auto flat = gradient.map([&](const Tensor& rows) {
     return flat_gradient(generated.images, torch::cat({rows, self.slice(0, n)}), parameters);
   });
@@ -343,20 +341,13 @@ void DpSinkhorn::backward_by_parameters(const Generated& generated, const Tensor
   }
 }
 
-run::Sections DpSinkhorn::save() {
-  run::Sections sections{{kClassSizes, saved(class_sizes_)}};
+void DpSinkhorn::save_more(run::Sections& sections) {
+  sections[kClassSizes] = saved(class_sizes_);
   if (last_second_.defined()) sections[kSecondBatch] = saved(last_second_);
-  trainee_.save(sections);
-  return sections;
 }
 
-void DpSinkhorn::load(const run::Sections& sections) {
+void DpSinkhorn::load_more(const run::Sections& sections) {
   restore(sections, kClassSizes, class_sizes_);
-  load_second_batch(sections);
-  trainee_.load(sections);
-}
-
-void DpSinkhorn::load_second_batch(const run::Sections& sections) {
   last_second_ = Tensor();
   if (!sections.contains(kSecondBatch)) return;  // no step was taken
   if (options_.barrier != Barrier::kRecord)
@@ -364,7 +355,7 @@ void DpSinkhorn::load_second_batch(const run::Sections& sections) {
         "a checkpoint must have the section \"{}\" with barrier record only, but has it",
         kSecondBatch));
   const Tensor one = torch::zeros({1, shape_.channels, shape_.height, shape_.width},
-                                  torch::TensorOptions(surroundings_.device));
+                                  torch::TensorOptions(context().device));
   const Tensor points =
       torch::zeros({options_.method.second_batch, features_of(one).size(1)}, one.options());
   restore(sections, kSecondBatch, points);
@@ -378,13 +369,5 @@ std::vector<run::Metric> DpSinkhorn::metrics() {
         {"gradient_norm", run::Public(gradient_norm_.item<double>(), run::Origin::kReleased)});
   return metrics;
 }
-
-std::shared_ptr<model::Generator> DpSinkhorn::released() {
-  return trainee_.released(surroundings_.bits);
-}
-
-std::optional<run::Samples> DpSinkhorn::samples() { return trainee_.samples(surroundings_.bits); }
-
-std::string DpSinkhorn::generator() { return model::generator_bytes(*released()); }
 
 }  // namespace obol::method::dp_sinkhorn

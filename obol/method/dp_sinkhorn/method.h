@@ -24,8 +24,8 @@
 #include "obol/barrier/records.h"
 #include "obol/method/dp_sinkhorn/options.h"
 #include "obol/method/features.h"
+#include "obol/method/generator_method.h"
 #include "obol/method/privacy_options.h"
-#include "obol/method/trainee.h"
 #include "obol/model/generator.h"
 #include "obol/recipe/place.h"
 #include "obol/run/loop.h"
@@ -48,30 +48,19 @@ struct Options {
 void check(const Options& options, const data::Dataset::PublicFacts& facts,
            const recipe::Places& places = {});
 
-struct Surroundings {
-  barrier::Door* door = nullptr;         // null where the barrier is none
-  DisclosureLog* disclosures = nullptr;  // where the reason is kept if the barrier is none
-  RandomBits& bits;                      // of the sampling
-  torch::Device device = torch::kCPU;
-};
-
-class DpSinkhorn final : public run::Method {
+class DpSinkhorn final : public GeneratorMethod {
  public:
+  // There is a door in the context unless the barrier is none.
   DpSinkhorn(const Options& options, const Private<data::Dataset>& data,
-             const Surroundings& surroundings);
+             const MethodContext& context);
 
   void start() override;
   void step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) override;
-  run::Sections save() override;
-  void load(const run::Sections& sections) override;
   std::vector<run::Metric> metrics() override;
-  std::optional<run::Samples> samples() override;
-  std::string generator() override;
-
-  // The network that is released, as it is now, in evaluation mode.
-  std::shared_ptr<model::Generator> released();
 
  private:
+  void save_more(run::Sections& sections) override;
+  void load_more(const run::Sections& sections) override;
   struct Generated {
     torch::Tensor images;  // [count, channels, height, width]
     torch::Tensor labels;  // [count]
@@ -82,7 +71,7 @@ class DpSinkhorn final : public run::Method {
   Generated generate(const torch::Tensor& labels);
   // [count], class by class, as many of each.
   [[nodiscard]] torch::Tensor balanced_labels(std::int64_t count) const;
-  [[nodiscard]] bool is_on_gpu() const { return surroundings_.device.is_cuda(); }
+  [[nodiscard]] bool is_on_gpu() const { return context().device.is_cuda(); }
   // Generated records of another batch, class by class.
   barrier::Sample second_batch();
   [[nodiscard]] torch::Tensor potentials_of(const Generated& generated,
@@ -98,19 +87,16 @@ class DpSinkhorn final : public run::Method {
                                                                const torch::Tensor& labels,
                                                                const torch::Tensor& self);
   torch::Tensor release(const barrier::Drawn<torch::Tensor>& gradient, std::int64_t rows);
-  void load_second_batch(const run::Sections& sections);
   void note_norm(const torch::Tensor& gradient);
   void backward_by_parameters(const Generated& generated, const torch::Tensor& self,
                               const barrier::Drawn<torch::Tensor>& gradient);
 
   Options options_;
-  Surroundings surroundings_;
   data::ImageShape shape_;
   std::int64_t classes_;
   std::int64_t records_count_;
   Features features_;
   barrier::PrivateRecords records_;
-  Trainee trainee_;
   torch::Tensor class_sizes_;   // [classes], as released; public where there is one class
   torch::Tensor labels_;        // of a balanced batch
   torch::Tensor labels2_;       // of the second one

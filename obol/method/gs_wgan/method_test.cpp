@@ -62,15 +62,15 @@ class GsWganTest : public testing::TestWithParam<const char*> {
   GsWgan make(const Options& options) {
     return {
         options, data_,
-        Surroundings{
+        MethodContext{
             .ledger = options.barrier == Barrier::kNone ? nullptr : &ledger_,
             .guard = options.barrier == Barrier::kNone ? nullptr : &guard_,
             .disclosures = &log_,
             .bits = bits_,
             .bits_of = [](std::int64_t shard) { return std::make_unique<SeededBits>(100 + shard); },
-            .critics = folder_.path() / "critics",
-            .warm = warm_,
-            .device = device_}};
+            .own = folder_.path(),
+            .device = device_},
+        warm_};
   }
   privacy::Ledger new_ledger(const std::string& name) {
     return privacy::Ledger::create(folder_.path() / name,
