@@ -13,6 +13,7 @@
 #include "obol/base/error.h"
 #include "obol/base/file.h"
 #include "obol/data/sampler.h"
+#include "obol/method/features.h"
 #include "obol/privacy/noise.h"
 #include "obol/testing/gpu.h"
 

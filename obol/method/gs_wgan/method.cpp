@@ -11,6 +11,7 @@
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
 #include "obol/data/sampler.h"
+#include "obol/method/gs_wgan/ask.h"
 #include "obol/method/gs_wgan/gpu.h"
 #include "obol/method/gs_wgan/side_by_side.h"
 #include "obol/method/gs_wgan/workshop.h"
