@@ -77,15 +77,20 @@ DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& dat
           make_step({.options = options_, .context = this->context(), .trainee = trainee()}, data)),
       recorded_(context.device, context.door) {}
 
-void DpSinkhorn::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
+void DpSinkhorn::step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) {
   learning_rate_ = trainee().begin(step, options_.steps);
   taken_ = step;
   if (step_->records().prepare(options_.sampling_rate, context().bits) == barrier::Prepared::kMoved)
     recorded_.forget();
-  recorded_.run([&] {
-    step_->take(step);
+  const auto learn = [&] {
+    step_->take({.step = step, .diagnostics = diagnostics});
     trainee().finish();
-  });
+  };
+  // What is replayed cannot be looked at.
+  if (diagnostics.is_asked_for())
+    learn();
+  else
+    recorded_.run(learn);
 }
 
 std::vector<run::Metric> DpSinkhorn::metrics() {

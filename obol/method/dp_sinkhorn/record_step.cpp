@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "obol/base/error.h"
 #include "obol/method/state.h"
@@ -22,6 +23,24 @@ Tensor self_weights(const RecordStepOptions& options, std::int64_t steps) {
   for (std::int64_t step = 1; step <= steps; ++step)
     weights.data_ptr<float>()[step] = static_cast<float>(self_weight_at(options, step, steps));
   return weights;
+}
+
+// How long each record's pull is before it is clipped: [m]; see barrier::pull.
+Tensor pull_norms(const barrier::Rows& rows, const barrier::Sample& sample, double regularization) {
+  const Tensor labels_of_rows =
+      torch::arange(rows.classes, torch::TensorOptions(rows.points.device()))
+          .repeat_interleave(rows.points.size(0) / rows.classes);
+  const Tensor is_other =
+      labels_of_rows.unsqueeze(1).ne(sample.labels().to(rows.points.device()).unsqueeze(0));
+  const Tensor squares = torch::cdist(rows.points.to(torch::kDouble),
+                                      sample.points.to(rows.points.device(), torch::kDouble))
+                             .square();
+  const Tensor shares =
+      ((rows.potentials.to(torch::kDouble).unsqueeze(1) - squares) / regularization)
+          .masked_fill(is_other, -std::numeric_limits<double>::infinity())
+          .softmax(0);
+  const Tensor norms = (shares.square() * squares).sum(0).sqrt();
+  return sample.present.defined() ? norms.masked_select(sample.present.gt(0)) : norms;
 }
 
 }  // namespace
@@ -101,7 +120,17 @@ Tensor RecordStep::weighted_self(const Tensor& self, std::int64_t step) const {
   return self * (self_weights_.index_select(0, parts_.trainee.step()) * (n / n2));
 }
 
-void RecordStep::take(std::int64_t step) {
+void RecordStep::note(const Noting& noting, const barrier::Rows& rows,
+                      const barrier::Drawn<barrier::Sample>& drawn) const {
+  if (!noting.diagnostics.is_asked_for()) return;
+  noting.diagnostics.append(noting.step, "sample_size", drawn.value.map(size_of));
+  note_clipping(noting, drawn.value.map([&](const barrier::Sample& sample) {
+    return pull_norms(rows, sample, regularization_);
+  }),
+                clip_norm_);
+}
+
+void RecordStep::take(const Noting& noting) {
   const std::int64_t n = parts_.options.generated_batch;
   const double rate = parts_.options.sampling_rate;
   const Tensor images = parts_.trainee.generate(labels_, parts_.context.bits);
@@ -115,7 +144,9 @@ void RecordStep::take(std::int64_t step) {
       *parts_.context.door,
       {.clip_norm = clip_norm_, .noise_multiplier = parts_.options.noise_multiplier},
       regularization_);
-  const Tensor released = barrier.release(rows, records_.draw(rate, parts_.context.bits));
+  const auto drawn = records_.draw(rate, parts_.context.bits);
+  note(noting, rows, drawn);
+  const Tensor released = barrier.release(rows, drawn);
   const Tensor self = barrier::pull(rows, second, regularization_, clip_norm_);
   // A recorded step reads where it was recorded.
   if (is_on_gpu())
@@ -126,7 +157,7 @@ void RecordStep::take(std::int64_t step) {
   const auto of_class = static_cast<double>(n) / static_cast<double>(classes_);
   const Tensor sizes = class_sizes_.index_select(0, labels_);
   const Tensor data_term = released * (of_class / rate / sizes).unsqueeze(1);
-  const Tensor gradient = data_term - weighted_self(self, step);
+  const Tensor gradient = data_term - weighted_self(self, noting.step);
   gradient_norm_.copy_(gradient.norm());
   const Tensor unseen = features_.dropped(images.detach().flatten(1));
   if (!unseen.defined()) {

@@ -20,7 +20,7 @@ class RecordStep final : public Step {
   RecordStep(const StepParts& parts, const Private<data::Dataset>& data);
 
   void start() override;
-  void take(std::int64_t step) override;
+  void take(const Noting& noting) override;
   [[nodiscard]] barrier::PrivateRecords& records() override { return records_; }
   void save(run::Sections& sections) override;
   void load(const run::Sections& sections) override;
@@ -34,6 +34,8 @@ class RecordStep final : public Step {
   // Generated records of another batch, class by class.
   barrier::Sample second_batch();
   [[nodiscard]] torch::Tensor potentials_of(const torch::Tensor& points);
+  void note(const Noting& noting, const barrier::Rows& rows,
+            const barrier::Drawn<barrier::Sample>& drawn) const;
   // With the weight that a step has; on a GPU, the step that the device has come to.
   [[nodiscard]] torch::Tensor weighted_self(const torch::Tensor& self, std::int64_t step) const;
 

@@ -47,8 +47,10 @@ RowStep::RowStep(const StepParts& parts, const Private<data::Dataset>& data)
       gradient_norm_(torch::zeros({}, torch::TensorOptions(parts.context.device))) {}
 
 barrier::Drawn<Tensor> RowStep::private_gradient(const Tensor& rows, const Tensor& labels,
-                                                 const Tensor& self) {
+                                                 const Tensor& self, const Noting& noting) {
   const auto sample = records_.draw(parts_.options.sampling_rate, parts_.context.bits);
+  if (noting.diagnostics.is_asked_for())
+    noting.diagnostics.append(noting.step, "sample_size", sample.value.map(size_of));
   return sample.map([&](const barrier::Sample& records) {
     const transport::SinkhornOptions solver = solver_of(options_, regularization_);
     const Tensor own = self.slice(0, 0, rows.size(0));
@@ -80,11 +82,17 @@ barrier::Drawn<Tensor> RowStep::private_gradient(const Tensor& rows, const Tenso
   });
 }
 
-Tensor RowStep::release(const barrier::Drawn<Tensor>& gradient, std::int64_t rows) {
+Tensor RowStep::release(const barrier::Drawn<Tensor>& gradient, std::int64_t rows,
+                        const Noting& noting) {
+  const bool is_by_row = parts_.options.barrier == Barrier::kRow;
+  if (parts_.options.barrier != Barrier::kNone && noting.diagnostics.is_asked_for())
+    note_clipping(noting, gradient.value.map([&](const Tensor& values) {
+      return is_by_row ? values.norm(2, {1}) : values.norm().unsqueeze(0);
+    }),
+                  clip_norm_);
   const barrier::BarrierOptions bounds{.clip_norm = clip_norm_,
                                        .noise_multiplier = parts_.options.noise_multiplier};
-  if (parts_.options.barrier == Barrier::kRow)
-    return barrier::RowBarrier(*parts_.context.door, bounds).release(gradient, rows);
+  if (is_by_row) return barrier::RowBarrier(*parts_.context.door, bounds).release(gradient, rows);
   if (parts_.options.barrier == Barrier::kBatch)
     return barrier::BatchBarrier(*parts_.context.door, bounds).release(gradient);
   return gradient.value.declassify("training without privacy", *parts_.context.disclosures)
@@ -116,7 +124,7 @@ Tensor RowStep::self_gradient(const Tensor& rows, const Tensor& labels) const {
                      x);
 }
 
-void RowStep::take(std::int64_t /*step*/) {
+void RowStep::take(const Noting& noting) {
   const std::int64_t n = parts_.options.generated_batch;
   const auto resampled = static_cast<std::int64_t>(options_.resample * static_cast<double>(n));
   const Tensor labels = torch::randint(
@@ -126,14 +134,14 @@ void RowStep::take(std::int64_t /*step*/) {
   const Tensor rows = generated.images.detach().flatten(1);
   // The self term: generated rows alone, each on one side or on both.
   const Tensor self = -self_gradient(rows, generated.labels);
-  const auto gradient = private_gradient(rows.slice(0, 0, n), labels, self);
+  const auto gradient = private_gradient(rows.slice(0, 0, n), labels, self, noting);
   if (is_by_parameters()) {
-    backward_by_parameters(generated, self, gradient);
+    backward_by_parameters(generated, self, gradient, noting);
     return;
   }
   // Rows beyond n stand in the self term alone: they are clipped like the others, and need no
   // noise.
-  const Tensor released = release(gradient, n);
+  const Tensor released = release(gradient, n, noting);
   const bool is_clipped = parts_.options.barrier != Barrier::kNone;
   const Tensor beyond = self.slice(0, n);
   gradient_norm_.copy_(released.norm());
@@ -143,13 +151,13 @@ void RowStep::take(std::int64_t /*step*/) {
 }
 
 void RowStep::backward_by_parameters(const Generated& generated, const Tensor& self,
-                                     const barrier::Drawn<Tensor>& gradient) {
+                                     const barrier::Drawn<Tensor>& gradient, const Noting& noting) {
   const std::int64_t n = parts_.options.generated_batch;
   const std::vector<Tensor> parameters = parts_.trainee.parameters();
   const auto flat = gradient.map([&](const Tensor& rows) {
     return flat_gradient(generated.images, torch::cat({rows, self.slice(0, n)}), parameters);
   });
-  const Tensor released = release(flat, n);
+  const Tensor released = release(flat, n, noting);
   std::int64_t from = 0;
   for (const Tensor& parameter : parameters) {
     parameter.mutable_grad() =

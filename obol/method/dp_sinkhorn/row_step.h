@@ -18,7 +18,7 @@ class RowStep final : public Step {
  public:
   RowStep(const StepParts& parts, const Private<data::Dataset>& data);
 
-  void take(std::int64_t step) override;
+  void take(const Noting& noting) override;
   [[nodiscard]] barrier::PrivateRecords& records() override { return records_; }
   void save(run::Sections& /*sections*/) override {}
   void load(const run::Sections& sections) override;
@@ -38,10 +38,12 @@ class RowStep final : public Step {
   // The gradient of the loss against the private sample with respect to rows 0 to n - 1.
   [[nodiscard]] barrier::Drawn<torch::Tensor> private_gradient(const torch::Tensor& rows,
                                                                const torch::Tensor& labels,
-                                                               const torch::Tensor& self);
-  torch::Tensor release(const barrier::Drawn<torch::Tensor>& gradient, std::int64_t rows);
+                                                               const torch::Tensor& self,
+                                                               const Noting& noting);
+  torch::Tensor release(const barrier::Drawn<torch::Tensor>& gradient, std::int64_t rows,
+                        const Noting& noting);
   void backward_by_parameters(const Generated& generated, const torch::Tensor& self,
-                              const barrier::Drawn<torch::Tensor>& gradient);
+                              const barrier::Drawn<torch::Tensor>& gradient, const Noting& noting);
 
   StepParts parts_;
   double clip_norm_;

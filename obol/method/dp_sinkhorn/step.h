@@ -10,6 +10,7 @@
 
 #include "obol/barrier/records.h"
 #include "obol/method/context.h"
+#include "obol/method/diagnostics.h"
 #include "obol/method/dp_sinkhorn/options.h"
 #include "obol/method/privacy_options.h"
 #include "obol/method/trainee.h"
@@ -38,14 +39,21 @@ struct StepParts {
   Trainee& trainee;
 };
 
+// Records that were drawn; as private as they are.
+inline double size_of(const barrier::Sample& sample) {
+  return sample.present.defined() ? sample.present.sum().item<double>()
+                                  : static_cast<double>(sample.points.size(0));
+}
+
 class Step {
  public:
   virtual ~Step() = default;
 
   // Before the first step of a new run.
   virtual void start() {}
-  // Ends with the gradients of the generator's parameters. On a GPU it may be recorded.
-  virtual void take(std::int64_t step) = 0;
+  // Ends with the gradients of the generator's parameters. On a GPU it may be recorded, unless
+  // diagnostics are asked for.
+  virtual void take(const Noting& noting) = 0;
   // Where samples are drawn from.
   [[nodiscard]] virtual barrier::PrivateRecords& records() = 0;
 
