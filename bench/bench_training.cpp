@@ -24,6 +24,7 @@
 #include "bench/memory.h"
 #include "bench/row.h"
 #include "bench/training.h"
+#include "obol/barrier/barrier.h"
 #include "obol/barrier/recorded_step.h"
 #include "obol/base/memory.h"
 #include "obol/privacy/noise.h"

@@ -11,8 +11,8 @@
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
 #include "obol/method/fit.h"
+#include "obol/method/gs_wgan/ask.h"
 #include "obol/method/gs_wgan/entry.h"
-#include "obol/method/gs_wgan/holder.h"
 #include "obol/run/folder.h"
 
 namespace obol::federated {

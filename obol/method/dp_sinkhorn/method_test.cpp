@@ -1,6 +1,7 @@
 #include "obol/method/dp_sinkhorn/method.h"
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numbers>
 #include <span>
@@ -13,7 +14,11 @@
 #include "obol/base/error.h"
 #include "obol/base/file.h"
 #include "obol/data/sampler.h"
+#include "obol/method/features.h"
+#include "obol/privacy/disclosures.h"
 #include "obol/privacy/noise.h"
+#include "obol/run/folder.h"
+#include "obol/run/metrics.h"
 #include "obol/testing/gpu.h"
 
 namespace obol::method::dp_sinkhorn {
@@ -488,6 +493,50 @@ TEST_F(Method, LoadsNothingButItsOwnState) {
   run::Sections more = rows.save();
   more["second batch"] = saved.at("second batch");
   EXPECT_THROW(rows.load(more), DataError);
+}
+
+// They change nothing, stay in private/, and are disclosed.
+TEST_F(Method, DiagnosticsSayWhatClippingDoes) {
+  for (const std::string name : {"row", "batch", "record", "record, dct:14"}) {
+    SCOPED_TRACE(name);
+    Options options = some_options(name.substr(0, name.find(',')));
+    if (name.ends_with("dct:14")) options.method.features = "dct:14";
+    const auto folder_of = [&](const std::string& kind) {
+      return run::RunFolder::create(folder.path() / (name + kind), "", std::nullopt);
+    };
+    const auto train = [&](run::UnsafeDiagnostics& diagnostics) {
+      SeededBits bits(5);
+      barrier::Door door(guard, bits);
+      torch::manual_seed(3);
+      DpSinkhorn method(options, data, {.door = &door, .bits = bits});
+      method.start();
+      for (std::int64_t t = 1; t <= 3; ++t) method.step(t, diagnostics);
+      return method.save();
+    };
+    const auto values_of = [](const run::RunFolder& run) {
+      std::map<std::string, double> last;
+      for (const run::MetricsRow& row : run::read_metrics(run.diagnostics()))
+        for (const auto& [key, value] : row.values) last[key] = value;
+      return last;
+    };
+    const run::RunFolder some = folder_of(", some");
+    run::UnsafeDiagnostics asked(some, 0);
+    EXPECT_EQ(train(asked), train(nothing));
+    EXPECT_EQ(privacy::read_disclosures(some.path()).size(), 4U);
+    std::map<std::string, double> values = values_of(some);
+    EXPECT_GT(values.at("sample_size"), 5);
+    EXPECT_LE(values.at("norm_after_clip"), options.method.clip_norm);
+    EXPECT_LE(values.at("norm_after_clip"), values.at("norm_before_clip"));
+    for (const bool is_loose : {true, false}) {
+      options.method.clip_norm = is_loose ? 1e4 : 1e-4;
+      const run::RunFolder other = folder_of(is_loose ? ", loose" : ", tight");
+      run::UnsafeDiagnostics also(other, 0);
+      static_cast<void>(train(also));
+      values = values_of(other);
+      EXPECT_EQ(values.at("share_clipped"), is_loose ? 0 : 1);
+      EXPECT_EQ(values.at("norm_after_clip") == values.at("norm_before_clip"), is_loose);
+    }
+  }
 }
 
 TEST_F(Method, RefusesWhatDoesNotGoTogether) {

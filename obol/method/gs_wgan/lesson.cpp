@@ -38,6 +38,14 @@ Records store(const data::Dataset& shard, const torch::Device& device) {
   return records;
 }
 
+Tensor random_indices(std::int64_t below, std::int64_t count, RandomBits& bits) {
+  Tensor indices = torch::empty({count}, torch::kLong);
+  auto* values = indices.data_ptr<std::int64_t>();
+  for (std::int64_t k = 0; k < count; ++k)
+    values[k] = static_cast<std::int64_t>(bits.below(static_cast<std::uint64_t>(below)));
+  return indices;
+}
+
 Tensor Teacher::teach(const CriticState& state, const Records& records, const Lesson& lesson,
                       const Question& question) const {
   const torch::NoGradGuard no_grad;

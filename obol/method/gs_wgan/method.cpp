@@ -11,6 +11,7 @@
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
 #include "obol/data/sampler.h"
+#include "obol/method/gs_wgan/ask.h"
 #include "obol/method/gs_wgan/gpu.h"
 #include "obol/method/gs_wgan/side_by_side.h"
 #include "obol/method/gs_wgan/workshop.h"
@@ -180,7 +181,7 @@ void GsWgan::warm_up_on_gpu(const WarmUp& what) {
   }
 }
 
-void GsWgan::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
+void GsWgan::step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) {
   const privacy::Turn turn =
       turns_ ? turns_->next()
              : privacy::Turn{privacy::shard_at(options_.schedule, options_.shards, step - 1), 0};
@@ -189,24 +190,37 @@ void GsWgan::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
   const Private<CriticState> state = bank_.take(turn.shard);
   rate_ = trainee().begin(step, options_.steps);
   if (desk_) desk_->seat(holders_[static_cast<std::size_t>(turn.shard)], state);
-  step_.run([&] { learn(turn, state); });
+  const auto learn_now = [&] { learn(turn, state, {.step = step, .diagnostics = diagnostics}); };
+  // What is replayed cannot be looked at.
+  if (diagnostics.is_asked_for())
+    learn_now();
+  else
+    step_.run(learn_now);
   if (desk_) desk_->copy_to(state);
 }
 
-void GsWgan::learn(const privacy::Turn& turn, const Private<CriticState>& state) {
+void GsWgan::learn(const privacy::Turn& turn, const Private<CriticState>& state,
+                   const Noting& noting) {
   const Asked asked = ask(trainee(), classes_, options_.method.critic_steps,
                           options_.generated_batch, context().bits);
   Holder& holder = holders_[static_cast<std::size_t>(turn.shard)];
-  const Tensor released =
-      release(desk_ ? desk_->answer(asked.question) : holder.answer(state, asked.question), turn);
+  const Tensor released = release(
+      desk_ ? desk_->answer(asked.question) : holder.answer(state, asked.question), turn, noting);
   asked.last.backward(released / static_cast<double>(options_.generated_batch));
   trainee().finish();
   released_norm_.copy_(released.norm());
 }
 
-Tensor GsWgan::release(const Private<Tensor>& answer, const privacy::Turn& turn) {
+Tensor GsWgan::release(const Private<Tensor>& answer, const privacy::Turn& turn,
+                       const Noting& noting) {
   if (!barrier_)
     return answer.declassify("training without privacy", *context().disclosures).value.clone();
+  if (noting.diagnostics.is_asked_for())
+    note_clipping(noting, answer.map([&](const Tensor& values) {
+      return options_.barrier == Barrier::kRow ? values.flatten(1).norm(2, {1})
+                                               : values.norm().unsqueeze(0);
+    }),
+                  options_.method.clip_norm);
   return barrier_->release(door_of(turn.shard), answer, turn.use);
 }
 

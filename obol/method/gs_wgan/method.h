@@ -24,6 +24,7 @@
 
 #include "obol/barrier/barrier.h"
 #include "obol/barrier/recorded_step.h"
+#include "obol/method/diagnostics.h"
 #include "obol/method/generator_method.h"
 #include "obol/method/gs_wgan/bank.h"
 #include "obol/method/gs_wgan/desk.h"
@@ -82,8 +83,9 @@ class GsWgan final : public GeneratorMethod {
   [[nodiscard]] std::int64_t most_records() const;  // of a shard
 
   // What is recorded.
-  void learn(const privacy::Turn& turn, const Private<CriticState>& state);
-  torch::Tensor release(const Private<torch::Tensor>& answer, const privacy::Turn& turn);
+  void learn(const privacy::Turn& turn, const Private<CriticState>& state, const Noting& noting);
+  torch::Tensor release(const Private<torch::Tensor>& answer, const privacy::Turn& turn,
+                        const Noting& noting);
   barrier::Door& door_of(std::int64_t shard);
 
   Options options_;
