@@ -24,7 +24,6 @@
 
 namespace obol::barrier {
 
-
 // Each row of a gradient [n, d] is scaled down to clip_norm and has noise of standard deviation
 // 2 clip_norm noise_multiplier. All rows depend on one subsample, and a record may move each by
 // 2 clip_norm: m = noise_multiplier / sqrt(n), which is not what the paper counts.
