@@ -14,15 +14,15 @@
 
 #include <cuda_runtime_api.h>
 
-#include "obol/transport/cuda/error.h"
+#include "obol/cuda/error.h"
 #include "obol/transport/cuda/pairwise.h"
-#include "obol/transport/cuda/semi_debiased.h"
 #include "obol/transport/cuda/sinkhorn.h"
 
 namespace {
 
+namespace transport = obol::transport;
 namespace cuda = obol::transport::cuda;
-using cuda::check;
+using obol::cuda::check;
 
 constexpr int kPixels = 784;
 
@@ -116,43 +116,74 @@ constexpr int kRows = 50;
 constexpr int kResampled = 20;
 constexpr double kRegularization = 0.05;
 // Mixture with m = 1 and labels of weight 15: 2 * 15^2 + 2 * 15 where they differ.
-const cuda::Ground kGround{cuda::GroundCost::kMixture, 1, 480};
+const transport::Ground kGround{transport::GroundCost::kMixture, 1, 480};
 
+// The semi-debiased loss: 2 W(x[0:n], y) - W(x[0:n], x[r:n+r]).
 template <class T>
 struct Step {
-  Device<T> x;
-  Device<T> y;
-  Device<std::int64_t> labels;
-  Device<double> value{1};
+  Device<T> all_x;
+  Device<T> all_y;
+  Device<std::int64_t> labels;  // of point i of x, or of y, at i; they repeat after kRows
+  Device<T> cost{2 * kRows * kRows};
+  Device<T> potentials{4 * kRows};
   Device<T> gradient{static_cast<std::size_t>((kRows + kResampled) * kPixels)};
   Device<cuda::SinkhornResult> results{2};
-  cuda::SemiDebiasedProblem<T> problem;
-  Device<char> workspace;
+  cuda::Points<T> x;
+  cuda::Points<T> y;
 
   explicit Step(const std::vector<float>& pixels)
-      : x(std::vector<float>(pixels.begin(), pixels.begin() + (kRows + kResampled) * kPixels)),
-        y(std::vector<float>(pixels.begin() + (kRows + kResampled) * kPixels, pixels.end())),
+      : all_x(std::vector<float>(pixels.begin(), pixels.begin() + (kRows + kResampled) * kPixels)),
+        all_y(std::vector<float>(pixels.begin() + (kRows + kResampled) * kPixels, pixels.end())),
         labels([] {
           std::vector<int> all;
-          for (int i = 0; i < kRows; ++i) all.push_back(i % 10);
+          for (int i = 0; i < kRows + kResampled; ++i) all.push_back(i % kRows % 10);
           return all;
         }()),
-        problem{{x.get(), kRows + kResampled, kPixels, {labels.get()}},
-                {y.get(), kRows, kPixels, {labels.get()}},
-                kPixels,
-                kResampled},
-        workspace(cuda::semi_debiased_workspace(problem)) {}
+        x{all_x.get(), kRows + kResampled, kPixels, labels.get()},
+        y{all_y.get(), kRows, kPixels, labels.get()} {}
 
-  void launch(const cuda::SinkhornOptions& options, cudaStream_t stream) {
-    cuda::semi_debiased_loss(problem, kGround, options,
-                             {value.get(), gradient.get(), kPixels, results.get()}, workspace.get(),
-                             stream);
+  T* part(int which) { return potentials.get() + which * kRows; }
+
+  cuda::Points<T> side(int first) const {
+    return {x.data + first * kPixels, kRows, kPixels, x.labels + first};
+  }
+
+  void costs(cudaStream_t stream) {
+    const cuda::CostProblem<T> problems[] = {
+        {side(0), y, cost.get(), kRows},
+        {side(0), side(kResampled), cost.get() + kRows * kRows, kRows}};
+    cuda::pairwise_cost(problems, 2, kPixels, kGround, stream);
+  }
+
+  void solve(const transport::SinkhornOptions& options, cudaStream_t stream) {
+    const cuda::SinkhornProblem<T> problems[] = {
+        {cost.get(), kRows, kRows, kRows, part(0), part(1), results.get()},
+        {cost.get() + kRows * kRows, kRows, kRows, kRows, part(2), part(3), results.get() + 1}};
+    cuda::sinkhorn(problems, 2, options, nullptr, stream);
+  }
+
+  void slope(cudaStream_t stream) {
+    const T* own = cost.get() + kRows * kRows;
+    const double epsilon = kRegularization;
+    const cuda::GradientTerm<T> terms[] = {
+        {0, kRows, y, cost.get(), kRows, 1, part(0), part(1), nullptr, nullptr, epsilon, 2},
+        {0, kRows, side(kResampled), own, kRows, 1, part(2), part(3), nullptr, nullptr, epsilon,
+         -1},
+        {kResampled, kRows, side(0), own, 1, kRows, part(3), part(2), nullptr, nullptr, epsilon,
+         -1}};
+    cuda::pairwise_gradient(x, kPixels, kGround, terms, 3, gradient.get(), kPixels, stream);
+  }
+
+  void launch(const transport::SinkhornOptions& options, cudaStream_t stream) {
+    costs(stream);
+    solve(options, stream);
+    slope(stream);
   }
 };
 
-cuda::SinkhornOptions options(cuda::Stopping stopping, double annealing, double tolerance,
-                              int most) {
-  cuda::SinkhornOptions o{kRegularization};
+transport::SinkhornOptions options(transport::Stopping stopping, double annealing, double tolerance,
+                                   int most) {
+  transport::SinkhornOptions o{kRegularization};
   o.stopping = stopping;
   o.annealing = annealing;
   o.tolerance = tolerance;
@@ -161,7 +192,7 @@ cuda::SinkhornOptions options(cuda::Stopping stopping, double annealing, double 
 }
 
 template <class T>
-void time_loss(const char* name, Step<T>& step, const cuda::SinkhornOptions& o, int repeats) {
+void time_loss(const char* name, Step<T>& step, const transport::SinkhornOptions& o, int repeats) {
   const auto body = [&](cudaStream_t stream) { step.launch(o, stream); };
   const double alone = microseconds(body, repeats);
   const double together = microseconds(body, repeats, 10);
@@ -177,37 +208,19 @@ __global__ void empty_kernel() {}
 
 // The three launches one by one; each also pays for its own launch.
 void parts_of_a_loss(Step<float>& step) {
-  const cuda::Points<float> x{step.x.get(), kRows, kPixels, {step.labels.get()}};
-  Device<float> cost(2 * kRows * kRows);
-  Device<float> f(4 * kRows);
-  const cuda::CostProblem<float> costs[] = {{x, step.problem.y, cost.get(), kRows},
-                                            {x, x, cost.get() + kRows * kRows, kRows}};
-  const cuda::SinkhornProblem<float> solves[] = {
-      {cost.get(), kRows, kRows, kRows, f.get(), f.get() + kRows, step.results.get()},
-      {cost.get() + kRows * kRows, kRows, kRows, kRows, f.get() + 2 * kRows, f.get() + 3 * kRows,
-       step.results.get() + 1}};
-  const cuda::GradientTerm<float> terms[] = {
-      {0, kRows, step.problem.y, cost.get(), kRows, 1, f.get(), f.get() + kRows},
-      {0, kRows, x, cost.get(), kRows, 1, f.get(), f.get() + kRows},
-      {kResampled, kRows, x, cost.get(), 1, kRows, f.get(), f.get() + kRows}};
   const auto time = [](const std::function<void(cudaStream_t)>& body) {
     return microseconds(body, 51, 10);
   };
   const auto solve = [&](int iterations) {
     return time([&](cudaStream_t s) {
-      cuda::sinkhorn(solves, 2, options(cuda::Stopping::kFixed, 0.7, 1e-3, iterations), nullptr, s);
+      step.solve(options(transport::Stopping::kFixed, 0.7, 1e-3, iterations), s);
     });
   };
   std::printf("\nAlone: an empty kernel %.1f us, ",
               time([](cudaStream_t s) { empty_kernel<<<1, 32, 0, s>>>(); }));
-  std::printf("costs %.1f, ",
-              time([&](cudaStream_t s) { cuda::pairwise_cost(costs, 2, kPixels, kGround, s); }));
+  std::printf("costs %.1f, ", time([&](cudaStream_t s) { step.costs(s); }));
   std::printf("solves of 1 iteration %.1f and of 31 %.1f, ", solve(1), solve(31));
-  std::printf("gradient %.1f.\n", time([&](cudaStream_t s) {
-                cuda::pairwise_gradient(step.problem.x, kPixels, kGround, terms, 3,
-                                        cuda::Write::kOverwrite, step.gradient.get(), kPixels,
-                                        nullptr, s);
-              }));
+  std::printf("gradient %.1f.\n", time([&](cudaStream_t s) { step.slope(s); }));
 }
 
 void losses(const char* path) {
@@ -215,14 +228,15 @@ void losses(const char* path) {
   Step<float> step(pixels);
   Step<double> doubles(pixels);
   std::printf(
-      "\n### The loss of a training step: value and gradient\n\nn 50, 20 resampled rows, m 50, d "
+      "\n### The loss of a training step: potentials and gradient\n\nn 50, 20 resampled rows, m "
+      "50, d "
       "784, mixture with labels, regularization 0.05, %s. Microseconds of a replayed graph of "
       "three "
       "launches.\n\n| stopping | of ten in a row | alone | iterations | marginal errors | "
       "converged "
       "|\n| --- | ---: | ---: | --- | --- | --- |\n",
       path != nullptr ? "MNIST images" : "drawn strokes");
-  using cuda::Stopping;
+  using transport::Stopping;
   const auto annealed = [](double ratio) {
     return options(Stopping::kAnnealed, ratio, 1e-3, 1000);
   };
@@ -232,7 +246,7 @@ void losses(const char* path) {
   time_loss("30 iterations", step, options(Stopping::kFixed, 1, 1e-3, 30), 51);
   time_loss("to 1e-3, annealed by 0.5", step, options(Stopping::kConverge, 0.5, 1e-3, 20000), 5);
   time_loss("to 1e-3, annealed by 0.9", step, options(Stopping::kConverge, 0.9, 1e-3, 20000), 5);
-  cuda::SinkhornOptions relaxed = options(Stopping::kConverge, 0.5, 1e-3, 20000);
+  transport::SinkhornOptions relaxed = options(Stopping::kConverge, 0.5, 1e-3, 20000);
   relaxed.over_relaxation = 1.8;
   time_loss("to 1e-3, annealed by 0.5, over-relaxed by 1.8", step, relaxed, 5);
   time_loss("to 1e-3, not annealed", step, options(Stopping::kConverge, 1, 1e-3, 20000), 5);
@@ -280,8 +294,8 @@ void large(int n, double copy) {
   Device<char> workspace(bytes);
   const cuda::SinkhornProblem<T> problem{cost.get(), n, n, n, f.get(), g.get(), result.get()};
   const auto time = [&](int iterations) {
-    cuda::SinkhornOptions o{kRegularization};
-    o.stopping = cuda::Stopping::kFixed;
+    transport::SinkhornOptions o{kRegularization};
+    o.stopping = transport::Stopping::kFixed;
     o.max_iterations = iterations;
     return microseconds([&](cudaStream_t s) { cuda::sinkhorn(&problem, 1, o, workspace.get(), s); },
                         5);
@@ -313,8 +327,8 @@ void large_points() {
   const cuda::Points<float> points{x.get(), kCount, kPixels};
   std::printf(
       "\n### 5000 x 5000 points of 784 dimensions, float\n\n| what | ms |\n| --- | ---: |\n");
-  for (const auto& ground : {cuda::Ground{cuda::GroundCost::kSquared}, kGround}) {
-    const char* name = ground.kind == cuda::GroundCost::kSquared ? "squared" : "mixture";
+  for (const auto& ground : {transport::Ground{transport::GroundCost::kSquared}, kGround}) {
+    const char* name = ground.kind == transport::GroundCost::kSquared ? "squared" : "mixture";
     const cuda::CostProblem<float> problem{points, points, cost.get(), kCount};
     std::printf(
         "| costs, %s | %.2f |\n", name,
@@ -326,9 +340,8 @@ void large_points() {
     std::printf("| gradient, %s | %.2f |\n", name,
                 microseconds(
                     [&](cudaStream_t s) {
-                      cuda::pairwise_gradient(points, kPixels, ground, &term, 1,
-                                              cuda::Write::kOverwrite, gradient.get(), kPixels,
-                                              nullptr, s);
+                      cuda::pairwise_gradient(points, kPixels, ground, &term, 1, gradient.get(),
+                                              kPixels, s);
                     },
                     5) *
                     1e-3);

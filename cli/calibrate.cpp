@@ -1,8 +1,6 @@
 // obol calibrate [gaussian]: what a budget allows
-#include "obol/privacy/calibrate.h"
+#include "obol/app/calibrate.h"
 
-#include <chrono>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -19,24 +17,8 @@ namespace obol::cli {
 namespace {
 
 using nlohmann::ordered_json;
-using privacy::account;
-using privacy::accountant_from;
-using privacy::AccountantKind;
-using privacy::Accounting;
-using privacy::Budget;
-using privacy::calibrate_gaussian;
-using privacy::check;
-using privacy::Event;
-using privacy::FixedBatchGaussian;
-using privacy::Gaussian;
 using privacy::GaussianFormula;
-using privacy::Guarantee;
-using privacy::largest_rate;
-using privacy::most_steps;
 using privacy::name_of;
-using privacy::SampledGaussian;
-using privacy::ShardGaussian;
-using privacy::smallest_noise;
 
 struct CalibrateArguments {
   std::optional<double> epsilon;
@@ -49,95 +31,40 @@ struct CalibrateArguments {
   bool as_json = false;
 };
 
-Event event_of(const CalibrateArguments& arguments, double rate, double multiplier,
-               std::int64_t steps) {
-  if (arguments.sampling == "none") return Gaussian{multiplier, steps};
-  if (arguments.sampling == "without-replacement")
-    return FixedBatchGaussian{rate, multiplier, steps};
-  if (arguments.sampling == "shard") return ShardGaussian{rate, multiplier, steps};
-  return SampledGaussian{rate, multiplier, steps};
+void print(const CalibrateArguments& arguments, const app::Calibrated& found) {
+  if (!arguments.noise_multiplier)
+    std::cout << fmt::format("noise multiplier {}\n", rounded_up(found.noise_multiplier));
+  else if (!arguments.steps)
+    std::cout << fmt::format("steps {}\n", with_thousands(static_cast<std::uint64_t>(found.steps)));
+  else
+    std::cout << fmt::format("sampling rate {}\n", rounded_down(found.sampling_rate));
+  std::cout << fmt::format("which costs epsilon {} at delta {} ({})\n",
+                           rounded_up(found.cost.epsilon), rounded_up(found.cost.delta),
+                           name_of(found.cost.accountant));
 }
 
-// Exactly one of the three may be left open; it is filled in.
-void solve(CalibrateArguments& arguments, const Budget& budget, const Accounting& how) {
-  if (arguments.sampling == "none") {
-    if (arguments.sampling_rate)
-      throw InvalidArgument("--sampling-rate must not be given with --sampling none");
-    arguments.sampling_rate = 1;
-  }
-  const int open = (arguments.sampling_rate ? 0 : 1) + (arguments.noise_multiplier ? 0 : 1) +
-                   (arguments.steps ? 0 : 1);
-  if (open != 1)
-    throw InvalidArgument(
-        fmt::format("all but one of --sampling-rate, --noise-multiplier and --steps must be given, "
-                    "and that one is "
-                    "found, but {} are missing",
-                    open));
-  const auto events = [&](double rate, double multiplier, std::int64_t steps) {
-    const Event event = event_of(arguments, rate, multiplier, steps);
-    check(event);
-    return std::vector<Event>{event};
-  };
-  if (!arguments.noise_multiplier) {
-    arguments.noise_multiplier = smallest_noise(
-        budget,
-        [&](double noise) { return events(*arguments.sampling_rate, noise, *arguments.steps); },
-        how);
-  } else if (!arguments.steps) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 40;
-    arguments.steps = most_steps(
-        budget,
-        [&](std::int64_t steps) {
-          return events(*arguments.sampling_rate, *arguments.noise_multiplier, steps);
-        },
-        kMost, how);
-    if (*arguments.steps == 0)
-      throw BudgetExceeded(
-          fmt::format("epsilon must be enough for one step, but {} is not at these parameters",
-                      budget.epsilon.value()));
-  } else {
-    arguments.sampling_rate = largest_rate(
-        budget,
-        [&](double rate) { return events(rate, *arguments.noise_multiplier, *arguments.steps); },
-        how);
-  }
-}
-
-ExitCode run_calibrate(CalibrateArguments arguments) {
-  const auto start = std::chrono::steady_clock::now();
-  const Budget budget{Epsilon{needed(arguments.epsilon, "--epsilon")},
-                      Delta{needed(arguments.delta, "--delta")}};
-  const Accounting how{.kind = arguments.accountant.empty()
-                                   ? AccountantKind::kTightest
-                                   : accountant_from(arguments.accountant)};
-  const bool finds_noise = !arguments.noise_multiplier;
-  const bool finds_steps = !arguments.steps;
-  solve(arguments, budget, how);
-  const Guarantee cost = account({event_of(arguments, *arguments.sampling_rate,
-                                           *arguments.noise_multiplier, *arguments.steps)},
-                                 budget.delta, how);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (arguments.as_json) {
-    ordered_json value;
-    value["noise_multiplier"] = *arguments.noise_multiplier;
-    value["sampling_rate"] = *arguments.sampling_rate;
-    value["steps"] = *arguments.steps;
-    value["epsilon"] = cost.epsilon;
-    value["delta"] = cost.delta;
-    value["accountant"] = name_of(cost.accountant);
-    value["seconds"] = seconds.count();
-    std::cout << value.dump() << '\n';
+ExitCode run_calibrate(const CalibrateArguments& arguments) {
+  app::CalibrateRequest request{.budget = {Epsilon{needed(arguments.epsilon, "--epsilon")},
+                                           Delta{needed(arguments.delta, "--delta")}},
+                                .sampling = arguments.sampling,
+                                .sampling_rate = arguments.sampling_rate,
+                                .noise_multiplier = arguments.noise_multiplier,
+                                .steps = arguments.steps};
+  if (!arguments.accountant.empty())
+    request.how.kind = privacy::accountant_from(arguments.accountant);
+  const app::Calibrated found = app::calibrate(request);
+  if (!arguments.as_json) {
+    print(arguments, found);
     return ExitCode::kOk;
   }
-  if (finds_noise)
-    std::cout << fmt::format("noise multiplier {}\n", rounded_up(*arguments.noise_multiplier));
-  else if (finds_steps)
-    std::cout << fmt::format("steps {}\n",
-                             with_thousands(static_cast<std::uint64_t>(*arguments.steps)));
-  else
-    std::cout << fmt::format("sampling rate {}\n", rounded_down(*arguments.sampling_rate));
-  std::cout << fmt::format("which costs epsilon {} at delta {} ({})\n", rounded_up(cost.epsilon),
-                           rounded_up(cost.delta), name_of(cost.accountant));
+  const ordered_json value = {{"noise_multiplier", found.noise_multiplier},
+                              {"sampling_rate", found.sampling_rate},
+                              {"steps", found.steps},
+                              {"epsilon", found.cost.epsilon},
+                              {"delta", found.cost.delta},
+                              {"accountant", name_of(found.cost.accountant)},
+                              {"seconds", found.seconds}};
+  std::cout << value.dump() << '\n';
   return ExitCode::kOk;
 }
 
@@ -156,8 +83,9 @@ ExitCode run_gaussian(const GaussianArguments& arguments) {
   const GaussianFormula formula = arguments.formula == "zhao"      ? GaussianFormula::kZhao
                                   : arguments.formula == "classic" ? GaussianFormula::kClassic
                                                                    : GaussianFormula::kAnalytic;
-  const double multiplier = calibrate_gaussian(Epsilon{needed(arguments.epsilon, "--epsilon")},
-                                               Delta{needed(arguments.delta, "--delta")}, formula);
+  const double multiplier =
+      privacy::calibrate_gaussian(Epsilon{needed(arguments.epsilon, "--epsilon")},
+                                  Delta{needed(arguments.delta, "--delta")}, formula);
   if (arguments.as_json) {
     const ordered_json value = {{"noise_multiplier", multiplier},
                                 {"standard_deviation", multiplier * sensitivity},

@@ -26,11 +26,10 @@ struct Part {
   bool is_there;
 };
 
-constexpr std::array<Part, 6> kParts = {{{"torch", OBOL_HAS_TORCH != 0},
+constexpr std::array<Part, 5> kParts = {{{"torch", OBOL_HAS_TORCH != 0},
                                          {"cuda", OBOL_HAS_CUDA != 0},
                                          {"png", OBOL_HAS_PNG != 0},
                                          {"jpeg", OBOL_HAS_JPEG != 0},
-                                         {"openssl", OBOL_HAS_OPENSSL != 0},
                                          {"federated", OBOL_HAS_FEDERATED != 0}}};
 
 json to_json(const TensorFacts& facts) {

@@ -5,7 +5,6 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/app.h"
 #include "cli/numbers.h"
@@ -15,99 +14,76 @@
 namespace obol::cli {
 namespace {
 
-using nlohmann::ordered_json;
+using evaluate::Evaluation;
 
 struct EvaluateArguments {
   EvaluateRequest request;
-  std::optional<std::int64_t> seeds;
-  std::optional<std::int64_t> suite_records;
-  std::optional<std::int64_t> threads;
   bool without_quality = false;
   bool as_json = false;
 };
 
-double value_of(const ordered_json& object, const char* key = "value") {
-  return object.at(key).get<double>();
-}
-
-void print_classifiers(const ordered_json& found) {
-  if (found["classifiers"].empty()) return;
+void print_classifiers(const Evaluation& found) {
+  if (found.classifiers.empty()) return;
   std::cout << fmt::format("trained on {} synthetic images, tested on {} real ones ({} protocol)\n",
-                           found["synthetic"].get<std::int64_t>(),
-                           found["test"].get<std::int64_t>(), found["protocol"].get<std::string>());
-  for (const auto& [name, score] : found["classifiers"].items()) {
-    std::cout << fmt::format("  {:<22}{:.1f}%", name, 100 * value_of(score, "accuracy"));
-    if (score["accuracies"].size() > 1)
-      std::cout << fmt::format(" +- {:.1f}", 100 * value_of(score, "standard_deviation"));
+                           *found.synthetic, *found.test, found.protocol);
+  for (const evaluate::ClassifierScore& score : found.classifiers) {
+    std::cout << fmt::format("  {:<22}{:.1f}%", score.classifier, 100 * *score.accuracy);
+    if (score.accuracies.size() > 1) std::cout << fmt::format(" +- {:.1f}", 100 * *score.deviation);
     std::cout << '\n';
   }
-  if (!found.contains("suite")) return;
+  if (!found.suite) return;
   std::cout << fmt::format("trained on {} of them, with scikit-learn's defaults\n",
-                           found["suite"]["records"].get<std::int64_t>());
-  for (const auto& [name, accuracy] : found["suite"]["classifiers"].items())
-    std::cout << fmt::format("  {:<22}{:.1f}%\n", name, 100 * accuracy.get<double>());
+                           *found.suite->records);
+  for (const evaluate::SuiteScore& score : found.suite->scores)
+    std::cout << fmt::format("  {:<22}{:.1f}%\n", score.classifier, 100 * score.accuracy);
 }
 
-void print_quality(const ordered_json& quality) {
+void print_quality(const std::vector<evaluate::Quality>& quality) {
   if (quality.empty()) return;
   std::cout << "the images themselves\n";
-  for (const auto& [name, metric] : quality.items()) {
-    std::cout << fmt::format("  {:<22}{:.4g}", name, value_of(metric));
-    if (metric.contains("deviation"))
-      std::cout << fmt::format(" +- {:.2g}", value_of(metric, "deviation"));
-    if (metric.contains("between_real"))
-      std::cout << fmt::format(" ({:.4g} between real ones)", value_of(metric, "between_real"));
-    else if (metric.contains("against"))
-      std::cout << fmt::format(" against {}", metric["against"].get<std::string>());
+  for (const evaluate::Quality& metric : quality) {
+    std::cout << fmt::format("  {:<22}{:.4g}", metric.name, *metric.value);
+    if (metric.deviation) std::cout << fmt::format(" +- {:.2g}", *metric.deviation);
+    if (metric.between_real)
+      std::cout << fmt::format(" ({:.4g} between real ones)", *metric.between_real);
+    else if (!metric.against.empty())
+      std::cout << fmt::format(" against {}", metric.against);
     std::cout << '\n';
   }
 }
 
-void print_validation(const ordered_json& found) {
-  if (!found.contains("validation")) return;
-  const ordered_json& validation = found["validation"];
-  std::cout << fmt::format(
-      "on the private images, paid for from the budget\n  {:<22}{:.1f}% +- {:.1f}\n",
-      validation["classifier"].get<std::string>(), 100 * value_of(validation, "accuracy"),
-      100 * value_of(validation, "standard_error"));
-}
-
-void print_outside(const ordered_json& outside, const std::string& file) {
-  std::cout << fmt::format("computed with the private images, outside the guarantee ({})\n", file);
-  if (outside.contains("classifiers"))
-    for (const auto& [name, score] : outside["classifiers"].items())
-      std::cout << fmt::format("  {:<22}{:.1f}% trained on real images, of which {:.0f}% is kept\n",
-                               name, 100 * value_of(score, "on_real"),
-                               100 * value_of(score, "calibrated"));
-  if (!outside.contains("memorisation")) return;
-  const ordered_json& found = outside["memorisation"];
-  std::cout << fmt::format("  {:<22}{:.3f} ({:.3f} to {:.3f}; 1: none)\n", "memorisation ratio",
-                           value_of(found, "ratio"), value_of(found, "low"),
-                           value_of(found, "high"));
+void print_outside(const Evaluation& outside, const Path& file) {
+  std::cout << fmt::format("computed with the private images, outside the guarantee ({})\n",
+                           file.string());
+  for (const evaluate::ClassifierScore& score : outside.classifiers)
+    std::cout << fmt::format("  {:<22}{:.1f}% trained on real images, of which {:.0f}% is kept\n",
+                             score.classifier, 100 * *score.on_real, 100 * *score.calibrated);
+  if (const auto& found = outside.memorisation)
+    std::cout << fmt::format("  {:<22}{:.3f} ({:.3f} to {:.3f}; 1: none)\n", "memorisation ratio",
+                             *found->ratio, *found->low, *found->high);
 }
 
 void print(const EvaluateAnswer& answer) {
-  const ordered_json found = ordered_json::parse(answer.evaluation);
+  const Evaluation& found = answer.evaluation;
   print_classifiers(found);
-  print_quality(found["quality"]);
-  print_validation(found);
-  if (!answer.outside.empty())
-    print_outside(ordered_json::parse(answer.outside), answer.outside_file);
+  print_quality(found.quality);
+  if (const auto& validation = found.validation)
+    std::cout << fmt::format(
+        "on the private images, paid for from the budget\n  {:<22}{:.1f}% +- {:.1f}\n",
+        validation->classifier, 100 * *validation->accuracy, 100 * *validation->standard_error);
+  if (answer.outside) print_outside(*answer.outside, answer.outside_file);
 }
 
 ExitCode run(EvaluateArguments& arguments) {
   EvaluateRequest& request = arguments.request;
-  request.seeds = arguments.seeds.value_or(request.seeds);
-  request.suite_records = arguments.suite_records.value_or(request.suite_records);
-  request.threads = arguments.threads.value_or(0);
   request.quality = !arguments.without_quality;
   const EvaluateAnswer answer = needed_tensor_part().evaluate(request);
   if (!arguments.as_json) {
     print(answer);
     return ExitCode::kOk;
   }
-  std::cout << answer.evaluation << '\n';
-  if (!answer.outside.empty()) log_info("outside the guarantee: {}", answer.outside_file);
+  std::cout << answer.evaluation.to_json() << '\n';
+  if (answer.outside) log_info("outside the guarantee: {}", answer.outside_file.string());
   return ExitCode::kOk;
 }
 
@@ -141,15 +117,15 @@ void add_evaluate(CLI::App& root, Action& action) {
   command->add_option("--protocol", request.protocol, "quick (default) or paper")
       ->check(CLI::IsMember({"quick", "paper"}));
   add_whole(*command, "--count", request.count, "synthetic images (60000, or all of a file)");
-  add_whole(*command, "--seeds", arguments->seeds, "repetitions: samples and classifiers anew (1)");
+  add_whole(*command, "--seeds", request.seeds, "repetitions: samples and classifiers anew (1)");
   command->add_flag("--no-quality", arguments->without_quality, "classifiers alone");
   command->add_option("--inception", request.inception, "TorchScript network, for the real FID");
   command->add_option("--suite", request.suite, "sklearn: thirteen classifiers, by Python")
       ->check(CLI::IsMember({"sklearn"}));
-  add_whole(*command, "--suite-records", arguments->suite_records, "that they train on (10000)");
+  add_whole(*command, "--suite-records", request.suite_records, "that they train on (10000)");
   add_private_options(*command, *arguments);
   command->add_option("--out", request.out, "write the JSON to this file as well");
-  add_device_options(*command, request.device, arguments->threads);
+  add_device_options(*command, request.device, request.threads);
   command->add_flag("--json", arguments->as_json, "for programs");
   command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
 }

@@ -61,6 +61,7 @@ ExitCode run(int argc, char** argv) {
   Action action;
   add_data(app, action);
   add_privatize(app, action);
+  add_denoise(app, action);
   add_recipes(app, action);
   add_training(app, action);
   add_federate(app, action);

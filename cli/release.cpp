@@ -16,24 +16,19 @@ namespace obol::cli {
 namespace {
 
 struct ReleaseArguments {
-  SampleRequest request;
+  SampleRequest request{.count = 60'000};
   std::string run;
   std::string out;
   std::string sign;
-  std::optional<std::int64_t> count;
-  std::optional<std::int64_t> threads;
 };
 
 ExitCode run(const ReleaseArguments& arguments) {
-  constexpr std::int64_t kCount = 60'000;
   const TensorPart& tensors = needed_tensor_part();
   const auto use = [&](const Path& generator, const report::MadeFiles& made) {
     tensors.export_script({.run = generator.string(), .out = made.script.string()});
     SampleRequest request = arguments.request;
     request.run = generator.string();
     request.out = made.samples.string();
-    request.count = arguments.count.value_or(kCount);
-    request.threads = arguments.threads.value_or(0);
     tensors.sample(request);
   };
   report::ReleaseOptions options{
@@ -54,13 +49,11 @@ void add_release(CLI::App& root, Action& action) {
   auto arguments = std::make_shared<ReleaseArguments>();
   command->add_option("run", arguments->run, "the folder of a run")->required();
   command->add_option("--out", arguments->out, "the new folder")->required();
-  add_whole(*command, "--count", arguments->count, "images (60000)");
+  add_whole(*command, "--count", arguments->request.count, "images (60000)");
   add_whole(*command, "--seed", arguments->request.seed, "for the same images again");
   command->add_option("--sign", arguments->sign,
                       "an Ed25519 key, as 'openssl genpkey -algorithm ed25519' makes it");
-  command->add_option("--device", arguments->request.device, "cpu (default) or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  add_whole(*command, "--threads", arguments->threads, "of the processor (all)");
+  add_device_options(*command, arguments->request.device, arguments->request.threads);
   command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
 }
 

@@ -29,7 +29,7 @@ ExitCode run(const ReportArguments& arguments) {
   if (!arguments.real.empty()) real = arguments.real;
   const report::Report page = report::report_html(arguments.run, part, real);
   const Path out =
-      arguments.out.empty() ? Path(arguments.run) / "report.html" : Path(arguments.out);
+      arguments.out.empty() ? Path(arguments.run) / run::kReportName : Path(arguments.out);
   write_file(out, page.html);
   if (page.is_private)
     log_warning("{} holds figures computed with private records: --without-private leaves them out",

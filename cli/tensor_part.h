@@ -2,169 +2,27 @@
 // (some 0.4 s and 150 MB) is loaded by them alone.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "obol/base/error.h"
-
-namespace obol::run {
-struct Outcome;  // obol/run/loop.h
-}
+#include "obol/app/evaluate.h"
+#include "obol/app/federate.h"
+#include "obol/app/machine.h"
+#include "obol/app/train.h"
+#include "obol/app/transport.h"
 
 namespace obol::cli {
 
-struct GpuFacts {
-  std::string name;
-  std::uint64_t memory_bytes = 0;
-  int compute_major = 0;
-  int compute_minor = 0;
-  double gflops = 0;  // a large float32 product through LibTorch; 0 where it has no CUDA
-};
-
-struct TensorFacts {
-  std::string libtorch_version;
-  bool libtorch_has_cuda = false;
-  int threads = 0;
-  std::string blas;
-  double gflops = 0;  // a 2048^3 float32 product
-  std::vector<GpuFacts> gpus;
-  std::string gpu_problem;  // why no GPU can be used, if one was looked for
-};
-
-// obol transport. Paths may be empty where optional.
-struct TransportRequest {
-  std::string x;  // .npy files
-  std::string y;
-  std::string labels_x;
-  std::string labels_y;
-  std::string plan;  // to write
-  std::string cost;
-  std::string device;
-  double regularization = 0;
-  double label_weight = 0;
-  double tolerance = 0;
-  std::int64_t max_iterations = 0;
-  bool debiased = false;
-  bool exact = false;
-  bool annealed = false;
-};
-
-struct TransportAnswer {
-  std::int64_t n = 0;
-  std::int64_t m = 0;
-  std::int64_t coordinates = 0;
-  std::string precision;  // float32 or float64
-  std::string cost;
-  double value = 0;
-  double dual = 0;
-  double marginal_error = 0;
-  std::int64_t iterations = 0;
-  bool converged = false;
-  double seconds = 0;  // without files
-};
-
-// obol train.
-struct TrainRequest {
-  std::filesystem::path recipe;
-  std::vector<std::string> overrides;
-  std::filesystem::path out;
-  std::string device = "cpu";
-  std::int64_t threads = 0;  // 0: all
-  bool resume = false;
-  bool unsafe_diagnostics = false;
-};
-
-// obol sample.
-struct SampleRequest {
-  std::string run;
-  std::int64_t count = 0;
-  std::optional<std::int64_t> label;
-  std::optional<std::int64_t> seed;
-  std::string out;
-  std::string device = "cpu";
-  std::int64_t threads = 0;
-};
-
-// obol export.
-struct ExportRequest {
-  std::string run;
-  std::string out;
-};
-
-// obol evaluate. Texts may be empty where optional.
-struct EvaluateRequest {
-  std::string subject;               // the folder of a run, or labelled images
-  std::string against;               // empty: the test split of the recipe's data
-  std::optional<std::string> range;  // LOW,HIGH of the numbers in `against`, if not bytes
-  std::vector<std::string> classifiers = {"logreg", "mlp", "cnn"};
-  std::string protocol = "quick";
-  std::optional<std::int64_t> count;  // 60000 of a run, all of a file
-  std::int64_t seeds = 1;
-  bool quality = true;
-  std::string inception;
-  std::string suite;
-  std::int64_t suite_records = 10'000;
-  bool memorisation = false;
-  bool real_baseline = false;
-  std::optional<double> noisy;
-  std::string out;
-  std::string device = "cpu";
-  std::int64_t threads = 0;
-};
-
-// JSON, as it was written to evaluation.json. What is outside the guarantee, and its file, are
-// empty where nothing was asked for that is.
-struct EvaluateAnswer {
-  std::string evaluation;
-  std::string outside;
-  std::string outside_file;
-};
-
-// obol federate.
-struct IdentityFiles {
-  std::string ca;
-  std::string certificate;
-  std::string key;
-};
-
-struct ServeRequest {
-  std::filesystem::path recipe;
-  std::vector<std::string> overrides;
-  std::string shape = "28x28";
-  std::int64_t classes = 10;
-  std::filesystem::path out;
-  bool resume = false;
-  std::string listen;
-  IdentityFiles identity;
-  double deadline = 60;
-  std::string device = "cpu";
-  std::int64_t threads = 0;
-};
-
-struct JoinRequest {
-  std::string server;
-  std::string data;
-  std::string declared;  // by options, as the TOML of a declaration
-  std::filesystem::path out;
-  IdentityFiles identity;
-  double epsilon = 0;
-  double delta = 0;
-  double least_noise = 0;
-  std::optional<std::int64_t> answers;
-  double patience = 60;
-  std::string device = "cpu";
-  std::int64_t threads = 0;
-};
-
-struct JoinAnswer {
-  std::string ending;  // "what was planned is used up by", to be followed by the number of answers
-  bool is_interrupted = false;
-  std::int64_t answers = 0;
-  double epsilon = 0;
-};
+using app::EvaluateAnswer;
+using app::EvaluateRequest;
+using app::ExportRequest;
+using app::GpuFacts;
+using app::IdentityFiles;
+using app::JoinAnswer;
+using app::JoinRequest;
+using app::SampleRequest;
+using app::ServeRequest;
+using app::TensorFacts;
+using app::TrainRequest;
+using app::TransportAnswer;
+using app::TransportRequest;
 
 // What the shared object offers. Built together with the program, so the types agree; `version`
 // is checked all the same.
@@ -180,6 +38,9 @@ struct TensorPart {
   run::Outcome (*serve)(const ServeRequest& request);
   JoinAnswer (*join)(const JoinRequest& request);
 };
+
+// Why there is no `federate`, where there is none.
+inline constexpr const char* kNoFederation = "this command needs gRPC, but this build has none";
 
 // The symbol that the shared object exports: const TensorPart* obol_tensor_part().
 inline constexpr const char* kTensorPartSymbol = "obol_tensor_part";

@@ -40,7 +40,6 @@ void add_train(CLI::App& root, Action& action) {
     TrainRequest request;
     std::string recipe;
     std::string out;
-    std::optional<std::int64_t> threads;
   };
   CLI::App* command =
       root.add_subcommand("train", "train a generator on private data, and certify what it cost");
@@ -50,7 +49,7 @@ void add_train(CLI::App& root, Action& action) {
       ->required();
   command->add_option("--out", arguments->out, "the folder of the run; new, unless --resume")
       ->required();
-  add_device_options(*command, request.device, arguments->threads);
+  add_device_options(*command, request.device, request.threads);
   command->add_flag("--resume", request.resume, "go on with the run in that folder");
   command->add_option("--set", request.overrides, "section.key=value")->allow_extra_args(false);
   command->add_flag("--unsafe-diagnostics", request.unsafe_diagnostics,
@@ -59,7 +58,6 @@ void add_train(CLI::App& root, Action& action) {
     action = [arguments] {
       arguments->request.recipe = recipe::find(arguments->recipe);
       arguments->request.out = arguments->out;
-      arguments->request.threads = arguments->threads.value_or(0);
       const run::Outcome outcome = needed_tensor_part().train(arguments->request);
       return print(outcome, run::RunFolder::open(arguments->out));
     };
@@ -70,7 +68,6 @@ void add_sample(CLI::App& root, Action& action) {
   struct Arguments {
     SampleRequest request;
     std::optional<std::int64_t> count;
-    std::optional<std::int64_t> threads;
   };
   CLI::App* command = root.add_subcommand("sample", "make images with a trained generator");
   auto arguments = std::make_shared<Arguments>();
@@ -86,12 +83,11 @@ void add_sample(CLI::App& root, Action& action) {
       ->add_option("--out", request.out,
                    "x.npz, 'folder/*.png' or 'folder/*-ubyte' (MNIST's format)")
       ->required();
-  add_device_options(*command, request.device, arguments->threads);
+  add_device_options(*command, request.device, request.threads);
   command->callback([&action, arguments] {
     action = [arguments] {
       SampleRequest& given = arguments->request;
       given.count = needed(arguments->count, "--count");
-      given.threads = arguments->threads.value_or(0);
       if (!data::format_of_path(given.out))
         throw InvalidArgument(
             violation("--out", "x.npz, 'folder/*.png' or 'folder/*-ubyte'", given.out));

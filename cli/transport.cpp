@@ -22,13 +22,9 @@ struct TransportArguments {
   TransportRequest request;
   std::optional<double> regularization;
   std::optional<double> label_weight;
-  std::optional<double> tolerance;
-  std::optional<std::int64_t> max_iterations;
   bool as_json = false;
 };
 
-constexpr double kTolerance = 1e-6;
-constexpr std::int64_t kMaxIterations = 10000;
 constexpr double kLabelWeight = 15;
 
 void refuse(bool both, std::string_view what, std::string_view why) {
@@ -46,8 +42,6 @@ TransportRequest request_of(const TransportArguments& arguments) {
   if (arguments.label_weight && !has_labels)
     throw InvalidArgument("--label-weight must be given with --labels-x and --labels-y only");
   request.label_weight = has_labels ? arguments.label_weight.value_or(kLabelWeight) : 0;
-  request.tolerance = arguments.tolerance.value_or(kTolerance);
-  request.max_iterations = arguments.max_iterations.value_or(kMaxIterations);
   return request;
 }
 
@@ -132,9 +126,9 @@ void add_transport(CLI::App& root, Action& action) {
   command->add_flag("--annealed", request.annealed,
                     "halve the regularization down to its target, one sweep at each, and stop");
   add_label_options(*command, *arguments);
-  add_number(*command, "--tolerance", arguments->tolerance,
+  add_number(*command, "--tolerance", request.tolerance,
              "how far row sums of the plan may be off, in all (1e-6)");
-  add_whole(*command, "--max-iterations", arguments->max_iterations, "stop there (10000)");
+  add_whole(*command, "--max-iterations", request.max_iterations, "stop there (10000)");
   command->add_option("--plan", request.plan, "writes the plan there, as .npy");
   command->add_option("--device", request.device, "cpu (the default) or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}));

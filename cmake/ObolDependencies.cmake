@@ -1,15 +1,20 @@
 # What Obol needs, what it can do without, and what was found. Nothing is downloaded.
 #
-# OBOL_TORCH, OBOL_CUDA, OBOL_PNG, OBOL_JPEG, OBOL_OPENSSL, OBOL_FEDERATED, OBOL_TESTS: AUTO (on when
+# OBOL_TORCH, OBOL_CUDA, OBOL_PNG, OBOL_JPEG, OBOL_FEDERATED, OBOL_TESTS: AUTO (on when
 # what they need is found), ON, OFF.
 # OBOL_HEADERS: a folder of header-only libraries packed by scripts/pack-headers, for machines
 # where they cannot be installed.
 
 set(OBOL_HEADERS "${PROJECT_SOURCE_DIR}/third_party/include" CACHE PATH
     "Header-only libraries packed by scripts/pack-headers")
+option(OBOL_UNITY "Compile the sources of a target as one: faster clean builds" OFF)
+if(OBOL_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
+endif()
 set(OBOL_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=")
 
-foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL FEDERATED TESTS)
+foreach(part IN ITEMS TORCH CUDA PNG JPEG FEDERATED TESTS)
   set(OBOL_${part} AUTO CACHE STRING "AUTO, ON or OFF")
 endforeach()
 
@@ -27,13 +32,12 @@ endmacro()
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL 1.1.1 REQUIRED COMPONENTS Crypto)
 
 find_package(PNG QUIET)
 obol_decide(PNG PNG_FOUND)
 find_package(JPEG QUIET)
 obol_decide(JPEG JPEG_FOUND)
-find_package(OpenSSL 1.1.1 QUIET COMPONENTS Crypto)
-obol_decide(OPENSSL OpenSSL_FOUND)
 # gRPC looks for protobuf's package, which Debian's has not: CMake's own module finds it first.
 if(NOT OBOL_FEDERATED STREQUAL "OFF")
   find_package(Protobuf QUIET)
@@ -41,7 +45,7 @@ if(NOT OBOL_FEDERATED STREQUAL "OFF")
     find_package(gRPC QUIET)
   endif()
 endif()
-if(gRPC_FOUND AND TARGET gRPC::grpc_cpp_plugin AND OBOL_HAS_OPENSSL)
+if(gRPC_FOUND AND TARGET gRPC::grpc_cpp_plugin)
   set(federated_found 1)
   # Precompiled headers want one set of options, and no other dependency says -pthread.
   if(TARGET re2::re2)
@@ -111,11 +115,11 @@ if(OBOL_SANITIZE)
 endif()
 target_compile_definitions(obol_warnings INTERFACE
   OBOL_HAS_TORCH=${OBOL_HAS_TORCH} OBOL_HAS_CUDA=${OBOL_HAS_CUDA} OBOL_HAS_PNG=${OBOL_HAS_PNG}
-  OBOL_HAS_JPEG=${OBOL_HAS_JPEG} OBOL_HAS_OPENSSL=${OBOL_HAS_OPENSSL})
+  OBOL_HAS_JPEG=${OBOL_HAS_JPEG})
 
 function(obol_print_summary)
   message(STATUS "Obol ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
-  foreach(part IN ITEMS TORCH CUDA PNG JPEG OPENSSL FEDERATED TESTS)
+  foreach(part IN ITEMS TORCH CUDA PNG JPEG FEDERATED TESTS)
     if(OBOL_HAS_${part})
       message(STATUS "  ${part}: yes")
     else()

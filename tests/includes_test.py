@@ -22,6 +22,7 @@ class Arrows(unittest.TestCase):
     def test_forward_arrows_pass(self):
         result = check({"obol/data/a.cpp": '#include "obol/base/error.h"\n#include "obol/data/b.h"\n',
                         "cli/tensor/x.cpp": "#include <torch/torch.h>\n",
+                        "obol/app/tensor/x.cpp": "#include <torch/torch.h>\n",
                         "obol/model/net.cpp": "#include <torch/torch.h>\n"})
         self.assertEqual(result.returncode, 0, result.stdout)
 
@@ -35,7 +36,7 @@ class Arrows(unittest.TestCase):
             self.assertIn(f"{name}:1", result.stdout)
 
     def test_torch_in_a_torch_free_module_fails(self):
-        for name in ("obol/data/a.cpp", "obol/privacy/a.h", "cli/data.cpp"):
+        for name in ("obol/data/a.cpp", "obol/privacy/a.h", "obol/app/a.cpp", "cli/data.cpp"):
             self.assertEqual(check({name: "#include <ATen/ATen.h>\n"}).returncode, 1, name)
 
     def test_a_module_without_a_place_fails(self):

@@ -1,14 +1,9 @@
-// Where tensors are computed.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
-#include <torch/torch.h>
+#include "obol/app/tensor/device.h"
 
 namespace obol::cli {
 
-// "cpu" or "cuda"; InvalidArgument where there is no such device. `threads` 0: as they are.
-torch::Device use_device(const std::string& name, std::int64_t threads);
+using app::use_device;
 
 }  // namespace obol::cli

@@ -1,5 +1,4 @@
-// One block of ChaCha20 (RFC 8439, section 2.3) for one thread, of a processor or of a GPU; many of
-// them at once, on a processor, are in chacha20.h.
+// One block of ChaCha20 (RFC 8439, section 2.3) for one thread of a CPU or of a GPU.
 //
 //   std::uint32_t words[16];
 //   chacha20_block(key, counter, nonce, words);

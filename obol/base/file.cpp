@@ -23,11 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(std::string_view verb, const Path& path, int error) {
-  throw DataError(
-      fmt::format("cannot {} {}: {}", verb, path.string(), std::generic_category().message(error)));
-}
-
 // Without "." and empty parts, from the root; ".." stays, because a link may stand before it.
 std::vector<std::string> parts_of(const Path& path) {
   std::error_code ignored;
@@ -132,6 +127,27 @@ Path without_trailing_slash(const Path& path) {
 
 }  // namespace
 
+void fail_file(std::string_view verb, const Path& path, int error) {
+  throw DataError(
+      fmt::format("cannot {} {}: {}", verb, path.string(), std::generic_category().message(error)));
+}
+
+void write_all(int descriptor, std::span<const std::byte> bytes, const Path& path) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_file("write", path, errno);
+    if (count == 0)
+      fail_file("write", path, EIO);  // POSIX has no such thing, this loop no end to it
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void synchronise(int descriptor, const Path& path) {
+  while (fsync(descriptor) != 0)
+    if (errno != EINTR) fail_file("write", path, errno);
+}
+
 void follow_no_links_below(const Path& folder) {
   Guarded one{.path = folder, .parts = parts_of(folder)};
   GuardedFolders& all = guarded_folders();
@@ -164,7 +180,7 @@ std::vector<std::string> list_folder(const Path& folder) {
   const int descriptor = open_folder(folder);
   if (descriptor < 0 && errno == ENOENT) return {};
   DIR* const stream = descriptor < 0 ? nullptr : fdopendir(descriptor);
-  if (stream == nullptr) fail("read", folder, errno);
+  if (stream == nullptr) fail_file("read", folder, errno);
   std::vector<std::string> names;
   while (const dirent* entry = readdir(stream)) {  // NOLINT(concurrency-mt-unsafe): its own stream
     const std::string name = static_cast<const char*>(entry->d_name);
@@ -178,24 +194,24 @@ std::vector<std::string> list_folder(const Path& folder) {
 void remove_file(const Path& path) {
   const Open folder(open_folder(path.parent_path()));
   if (folder.get() >= 0 && unlinkat(folder.get(), path.filename().c_str(), 0) == 0) return;
-  if (errno != ENOENT) fail("remove", path, errno);
+  if (errno != ENOENT) fail_file("remove", path, errno);
 }
 
 void make_owners_folder(const Path& folder) {
   const Open parent(open_folder(folder.parent_path()));
-  if (parent.get() < 0) fail("make", folder, errno);
+  if (parent.get() < 0) fail_file("make", folder, errno);
   if (mkdirat(parent.get(), folder.filename().c_str(), kOwnersFolder) != 0 && errno != EEXIST)
-    fail("make", folder, errno);
+    fail_file("make", folder, errno);
   const Open made(open_folder(folder));
-  if (made.get() < 0) fail("protect", folder, errno);
+  if (made.get() < 0) fail_file("protect", folder, errno);
   // Whoever copied it may have lost them.
-  if (fchmod(made.get(), kOwnersFolder) != 0) fail("protect", folder, errno);
+  if (fchmod(made.get(), kOwnersFolder) != 0) fail_file("protect", folder, errno);
 }
 
 void synchronise_folder(const Path& folder) {
   const Open opened(open_folder(folder));
-  if (opened.get() < 0) fail("open", folder.empty() ? Path(".") : folder, errno);
-  if (fsync(opened.get()) != 0 && errno != EINVAL) fail("synchronise", folder, errno);
+  if (opened.get() < 0) fail_file("open", folder.empty() ? Path(".") : folder, errno);
+  if (fsync(opened.get()) != 0 && errno != EINVAL) fail_file("synchronise", folder, errno);
 }
 
 void Bytes::read_exactly(std::uint64_t offset, std::span<std::byte> out,
@@ -210,12 +226,12 @@ FileBytes::FileBytes(const Path& path)
     : name_(path.string()),
       // Without O_NONBLOCK, a pipe that nobody writes to would never open.
       descriptor_(open_file(path, O_RDONLY | O_NONBLOCK)) {
-  if (descriptor_ < 0) fail("read", path, errno);
+  if (descriptor_ < 0) fail_file("read", path, errno);
   struct stat status {};
   const int error = fstat(descriptor_, &status) != 0 ? errno : 0;
   if (error != 0 || !S_ISREG(status.st_mode)) {
     close(descriptor_);
-    if (error != 0) fail("read", path, error);
+    if (error != 0) fail_file("read", path, error);
     throw DataError(violation(name_, "a regular file", "something else"));
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
@@ -231,7 +247,7 @@ std::size_t FileBytes::read_at(std::uint64_t offset, std::span<std::byte> out) c
     const ssize_t count =
         pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("read", name_, errno);
+    if (count < 0) fail_file("read", name_, errno);
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
@@ -275,13 +291,13 @@ std::string read_text(const Path& path, std::uint64_t limit) {
 
 AtomicFile::AtomicFile(const Path& path, Access access)
     : path_(path), aside_(aside_of(path)), folder_(open_folder(path.parent_path())) {
-  if (folder_ < 0) fail("write", path_, errno);
+  if (folder_ < 0) fail_file("write", path_, errno);
   constexpr mode_t kAnybodys = 0666;
   try {
     require_replaceable(path_);
     descriptor_ = openat(folder_, aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                          access == Access::kOwner ? kOwnersFile : kAnybodys);
-    if (descriptor_ < 0) fail("write", path_, errno);
+    if (descriptor_ < 0) fail_file("write", path_, errno);
   } catch (...) {
     close(folder_);
     throw;
@@ -300,22 +316,13 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   constexpr std::size_t kBufferSize = std::size_t{1} << 16;
   written_ += bytes.size();
   if (buffer_.size() + bytes.size() > kBufferSize) flush();
-  if (bytes.size() > kBufferSize) return write_through(bytes);
+  if (bytes.size() > kBufferSize) return write_all(descriptor_, bytes, path_);
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
 }
 
 void AtomicFile::flush() {
-  write_through(buffer_);
+  write_all(descriptor_, buffer_, path_);
   buffer_.clear();
-}
-
-void AtomicFile::write_through(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("write", path_, errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
 }
 
 void AtomicFile::rewrite(std::uint64_t offset, std::string_view text) {
@@ -323,7 +330,7 @@ void AtomicFile::rewrite(std::uint64_t offset, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = pwrite(descriptor_, text.data(), text.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("write", path_, errno);
+    if (count < 0) fail_file("write", path_, errno);
     text.remove_prefix(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
@@ -331,11 +338,11 @@ void AtomicFile::rewrite(std::uint64_t offset, std::string_view text) {
 
 void AtomicFile::commit() {
   flush();
-  if (fsync(descriptor_) != 0) fail("write", path_, errno);
+  synchronise(descriptor_, path_);
   if (renameat(folder_, aside_.c_str(), folder_, path_.filename().c_str()) != 0)
-    fail("write", path_, errno);
+    fail_file("write", path_, errno);
   close(std::exchange(descriptor_, -1));
-  if (fsync(folder_) != 0 && errno != EINVAL) fail("synchronise", path_.parent_path(), errno);
+  if (fsync(folder_) != 0 && errno != EINVAL) fail_file("synchronise", path_.parent_path(), errno);
 }
 
 void write_file(const Path& path, std::string_view text, Access access) {
@@ -359,7 +366,7 @@ AtomicFolder::AtomicFolder(const Path& path, Access access)
   constexpr mode_t kAnybodys = 0777;
   if (!error && mkdir(aside_.c_str(), access == Access::kOwner ? kOwnersFolder : kAnybodys) != 0)
     error.assign(errno, std::generic_category());
-  if (error) fail("write", path_, error.value());
+  if (error) fail_file("write", path_, error.value());
 }
 
 AtomicFolder::~AtomicFolder() {
@@ -369,7 +376,7 @@ AtomicFolder::~AtomicFolder() {
 
 void AtomicFolder::commit() {
   synchronise_folder(aside_);
-  if (rename(aside_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
+  if (rename(aside_.c_str(), path_.c_str()) != 0) fail_file("write", path_, errno);
   aside_.clear();
   synchronise_folder(path_.parent_path());
 }
@@ -377,9 +384,9 @@ void AtomicFolder::commit() {
 TemporaryFolder::TemporaryFolder() {
   std::error_code error;
   const Path folder = fs::temp_directory_path(error);
-  if (error) fail("find", "a folder for temporary files", error.value());
+  if (error) fail_file("find", "a folder for temporary files", error.value());
   std::string pattern = (folder / "obol-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) fail("make a folder like", pattern, errno);
+  if (mkdtemp(pattern.data()) == nullptr) fail_file("make a folder like", pattern, errno);
   path_ = pattern;
 }
 

@@ -32,6 +32,18 @@ void follow_no_links_below(const Path& folder);
 // link below such a folder. Whoever opens a file that may lie in a run opens it by this.
 int open_file(const Path& path, int flags, mode_t mode = 0666);
 
+// DataError: "cannot VERB PATH: " and what the system calls the error with that number.
+[[noreturn]] void fail_file(std::string_view verb, const Path& path, int error);
+
+// Writes all of it, whatever cuts a call short, or fails in the name of `path`.
+void write_all(int descriptor, std::span<const std::byte> bytes, const Path& path);
+inline void write_all(int descriptor, std::string_view text, const Path& path) {
+  write_all(descriptor, std::as_bytes(std::span(text)), path);
+}
+
+// Puts a file's content on disk.
+void synchronise(int descriptor, const Path& path);
+
 // The names in a folder, in order, without "." and ".."; none where it is not there.
 std::vector<std::string> list_folder(const Path& folder);
 
@@ -128,7 +140,6 @@ class AtomicFile {
 
  private:
   void flush();
-  void write_through(std::span<const std::byte> bytes);
 
   Path path_;
   std::string aside_;  // in the same folder

@@ -3,22 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sys/random.h>
-
-#include "obol/base/chacha20.h"
-#include "obol/base/error.h"
-
-#if OBOL_HAS_OPENSSL
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#endif
+#include <pthread.h>
+
+#include "obol/base/error.h"
 
 namespace obol {
 namespace {
@@ -32,21 +24,7 @@ void count_forks() {
   if (kRegistered != 0) throw Error("pthread_atfork must succeed, but ran out of memory");
 }
 
-#if !OBOL_HAS_OPENSSL
-void kernel_fill(std::span<std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = getrandom(bytes.data(), bytes.size(), 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0)
-      throw Error(fmt::format("the secure random source must deliver bits, but getrandom said: {}",
-                              std::generic_category().message(errno)));
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-}
-#endif
-
 void secure_fill(std::span<std::byte> bytes) {
-#if OBOL_HAS_OPENSSL
   constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // RAND_priv_bytes counts in int
   while (!bytes.empty()) {
     const std::size_t count = std::min(bytes.size(), kMostAtOnce);
@@ -55,35 +33,11 @@ void secure_fill(std::span<std::byte> bytes) {
       throw Error("the secure random source must deliver bits, but OpenSSL reported a failure");
     bytes = bytes.subspan(count);
   }
-#else
-  // Many bits are those of a stream whose key the kernel gives: several times as fast, and nothing
-  // is kept from one call to the next.
-  constexpr std::size_t kFew = 256;
-  if (bytes.size() <= kFew) return kernel_fill(bytes);
-  ChaCha20Stream stream{};
-  kernel_fill(std::as_writable_bytes(std::span(stream.key)));
-  std::array<std::uint32_t, 1024> words;
-  while (!bytes.empty()) {
-    chacha20(stream, words);
-    const std::size_t count = std::min(bytes.size(), sizeof(words));
-    std::memcpy(bytes.data(), words.data(), count);
-    bytes = bytes.subspan(count);
-    stream.counter += words.size() / 16;
-  }
-  wipe(std::as_writable_bytes(std::span(words)));
-  wipe(std::as_writable_bytes(std::span(stream.key)));
-#endif
 }
 
 }  // namespace
 
-void wipe(std::span<std::byte> memory) noexcept {
-#if OBOL_HAS_OPENSSL
-  OPENSSL_cleanse(memory.data(), memory.size());
-#else
-  explicit_bzero(memory.data(), memory.size());
-#endif
-}
+void wipe(std::span<std::byte> memory) noexcept { OPENSSL_cleanse(memory.data(), memory.size()); }
 
 std::uint64_t RandomBits::below(std::uint64_t bound) {
   if (bound == 0) throw InvalidArgument(violation("the bound of a draw", "positive", bound));
@@ -115,13 +69,7 @@ void SecureBits::fill(std::span<std::uint64_t> words) {
   secure_fill(std::as_writable_bytes(words));
 }
 
-std::string SecureBits::provenance() const {
-#if OBOL_HAS_OPENSSL
-  return "secure (OpenSSL)";
-#else
-  return "secure (ChaCha20, keys of the kernel)";
-#endif
-}
+std::string SecureBits::provenance() const { return "secure (OpenSSL)"; }
 
 SeededBits::SeededBits(std::uint64_t seed) : seed_(seed) {
   for (std::uint64_t& word : state_) {

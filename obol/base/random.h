@@ -45,9 +45,8 @@ class RandomBits {
   RandomBits() = default;
 };
 
-// OpenSSL's generator, or ChaCha20 with keys of the kernel where the program was built without.
-// Words are wiped as they are handed out, and a forked child never repeats its parent's. Not
-// thread-safe: one object per thread.
+// OpenSSL's generator. Words are wiped as they are handed out, and a forked child never repeats its
+// parent's. Not thread-safe: one object per thread.
 class SecureBits final : public RandomBits {
  public:
   SecureBits();

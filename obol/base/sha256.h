@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4), for checksums of downloaded files and chains of ledger entries. Written
-// here because it must also exist where the program was built without OpenSSL.
+// SHA-256 and HMAC-SHA-256, computed by OpenSSL: checksums of files, chains of ledger entries,
+// fingerprints of data.
 //
 //   Sha256 hash;
 //   hash.update(bytes);
@@ -8,29 +8,33 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "obol/base/file.h"
 
+struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
+
 namespace obol {
+
+struct DigestContextDeleter {
+  void operator()(evp_md_ctx_st* context) const noexcept;
+};
+using DigestContext = std::unique_ptr<evp_md_ctx_st, DigestContextDeleter>;
 
 class Sha256 {
  public:
+  Sha256();
+  Sha256(const Sha256& other);  // goes on from where the other is
   void update(std::span<const std::byte> bytes);
   void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
   std::array<std::byte, 32> digest();
   std::string hex();
 
  private:
-  void compress(const std::byte* block);
-
-  std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<std::byte, 64> block_{};
-  std::uint64_t length_ = 0;
+  DigestContext context_;
 };
 
 // Of a whole file, as sha256sum prints it.
@@ -40,13 +44,12 @@ std::string sha256_of(const Bytes& bytes);
 class HmacSha256 {
  public:
   explicit HmacSha256(std::span<const std::byte> key);
-  void update(std::span<const std::byte> bytes) { inner_.update(bytes); }
-  void update(std::string_view text) { inner_.update(text); }
+  void update(std::span<const std::byte> bytes);
+  void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
   std::string hex();
 
  private:
-  Sha256 inner_;
-  Sha256 outer_;
+  DigestContext context_;
 };
 
 }  // namespace obol

@@ -4,19 +4,14 @@
 #include <cstdint>
 
 #include <fmt/format.h>
-
-#include "obol/base/error.h"
-
-#if OBOL_HAS_OPENSSL
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#endif
+
+#include "obol/base/error.h"
 
 namespace obol {
-
-#if OBOL_HAS_OPENSSL
 namespace {
 
 constexpr std::size_t kSignatureBytes = 64;
@@ -87,25 +82,5 @@ bool VerifyingKey::has_signed(std::string_view text, std::string_view signature)
   return EVP_DigestVerify(context.get(), bytes_of(signature), signature.size(), bytes_of(text),
                           text.size()) == 1;
 }
-
-#else
-
-namespace {
-
-[[noreturn]] void refuse() {
-  throw InvalidArgument("signatures need OpenSSL, but this build has none");
-}
-
-}  // namespace
-
-SigningKey::SigningKey(const Path& /*path*/) { refuse(); }
-std::string SigningKey::sign(std::string_view /*text*/) const { refuse(); }
-std::string SigningKey::public_pem() const { refuse(); }
-VerifyingKey::VerifyingKey(const Path& /*path*/) { refuse(); }
-bool VerifyingKey::has_signed(std::string_view /*text*/, std::string_view /*signature*/) const {
-  refuse();
-}
-
-#endif
 
 }  // namespace obol

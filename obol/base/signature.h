@@ -3,8 +3,6 @@
 //   const SigningKey key("key.pem");               // openssl genpkey -algorithm ed25519
 //   const std::string signature = key.sign(text);  // 64 bytes
 //   VerifyingKey("public.pem").has_signed(text, signature);
-//
-// A build without OpenSSL has none: every key is InvalidArgument there.
 #pragma once
 
 #include <memory>

@@ -31,9 +31,6 @@ std::string hex(std::string_view bytes) {
 
 class Signature : public testing::Test {
  protected:
-  void SetUp() override {
-    if (OBOL_HAS_OPENSSL == 0) GTEST_SKIP() << "built without OpenSSL";
-  }
   [[nodiscard]] Path file(const char* name, std::string_view text) const {
     write_file(folder_.path() / name, text);
     return folder_.path() / name;

@@ -22,23 +22,19 @@
 namespace obol::data {
 namespace {
 
-[[noreturn]] void fail_to_write(const Path& path, int error) {
-  throw DataError(
-      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(error)));
-}
-
 void write_for_owner(const Path& path, std::span<const std::byte> bytes) {
   constexpr mode_t kOwnerOnly = 0600;
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
-  if (descriptor < 0) fail_to_write(path, errno);
-  const bool is_written =
-      std::cmp_equal(::write(descriptor, bytes.data(), bytes.size()), bytes.size()) &&
-      fsync(descriptor) == 0;
-  const int error = errno;
+  if (descriptor < 0) fail_file("write", path, errno);
+  try {
+    write_all(descriptor, bytes, path);
+    synchronise(descriptor, path);
+  } catch (...) {
+    ::close(descriptor);
+    ::unlink(path.c_str());
+    throw;
+  }
   ::close(descriptor);
-  if (is_written) return;
-  ::unlink(path.c_str());
-  fail_to_write(path, error);
 }
 
 // A byte and the float that it stands for are the same pixel.
@@ -91,7 +87,7 @@ std::string key_in(const Path& file) {
     const bool is_there = ::link(aside.c_str(), file.c_str()) == 0 || errno == EEXIST;
     const int error = errno;
     ::unlink(aside.c_str());
-    if (!is_there) fail_to_write(file, error);
+    if (!is_there) fail_file("write", file, error);
   }
   std::string key = read_text(file, kKeyBytes);
   if (key.size() != kKeyBytes)

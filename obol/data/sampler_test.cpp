@@ -11,9 +11,12 @@
 
 #include "obol/base/error.h"
 #include "obol/data/testing.h"
+#include "obol/testing/bits.h"
 
 namespace obol::data {
 namespace {
+
+using test::ScriptedBits;
 
 using testing::bytes_of;
 using testing::counting_bytes;
@@ -35,22 +38,6 @@ Interval chi_square_interval(double degrees) {
   constexpr double kX = 21.5;
   return {degrees - 2 * std::sqrt(degrees * kX), degrees + 2 * std::sqrt(degrees * kX) + 2 * kX};
 }
-
-// Words as a test wants them, to meet thresholds exactly.
-class ScriptedBits final : public RandomBits {
- public:
-  explicit ScriptedBits(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
-  result_type operator()() override { return words_.at(used_++); }
-  void fill(std::span<std::uint64_t> words) override {
-    for (std::uint64_t& word : words) word = (*this)();
-  }
-  [[nodiscard]] bool is_private() const noexcept override { return false; }
-  [[nodiscard]] std::string provenance() const override { return "scripted"; }
-
- private:
-  std::vector<std::uint64_t> words_;
-  std::size_t used_ = 0;
-};
 
 TEST(PoissonSampler, TakesNoRecordAtRateZero) {
   SeededBits bits(1);

@@ -193,6 +193,24 @@ std::vector<double> TestResult::per_class() const {
   return {shares.data_ptr<double>(), shares.data_ptr<double>() + shares.numel()};
 }
 
+ClassifierScore summary(const std::string& classifier, const std::vector<TestResult>& results) {
+  ClassifierScore score{.classifier = classifier, .accuracy = 0, .deviation = 0};
+  const auto count = static_cast<double>(results.size());
+  for (const TestResult& result : results) {
+    score.accuracies.push_back(result.accuracy);
+    *score.accuracy += result.accuracy / count;
+  }
+  double squares = 0;
+  for (const double value : score.accuracies) squares += std::pow(value - *score.accuracy, 2);
+  if (count > 1) score.deviation = std::sqrt(squares / (count - 1));
+  const Tensor counts = results.front().confusion.contiguous();
+  const auto* row = counts.data_ptr<std::int64_t>();
+  for (std::int64_t k = 0; k < counts.size(0); ++k, row += counts.size(1))
+    score.confusion.emplace_back(row, row + counts.size(1));
+  score.per_class = results.front().per_class();
+  return score;
+}
+
 void train(model::Classifier& classifier, const LabelledImages& data,
            const DownstreamOptions& options, const EpochReport& report) {
   const std::int64_t count = data.labels.size(0);

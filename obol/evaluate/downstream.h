@@ -17,6 +17,7 @@
 #include <torch/torch.h>
 
 #include "obol/data/dataset.h"
+#include "obol/evaluate/evaluation.h"
 #include "obol/model/classifier.h"
 
 namespace obol::evaluate {
@@ -61,6 +62,9 @@ struct TestResult {
   // Of each class; NaN where there was none to test.
   [[nodiscard]] std::vector<double> per_class() const;
 };
+
+// Mean and spread of the accuracies, one of each repetition; the rest is of the first.
+ClassifierScore summary(const std::string& classifier, const std::vector<TestResult>& results);
 
 // Trains on nine tenths of the data; the weights that did best on the other tenth stay.
 void train(model::Classifier& classifier, const LabelledImages& data,

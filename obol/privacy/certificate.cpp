@@ -124,9 +124,10 @@ std::string plan_in_words(const Certificate& certificate) {
       "was released.\n\n| when | for | what | epsilon | delta |\n| --- | --- | --- | --- | --- |\n";
   for (std::size_t i = 0; i < ledger.plans.size(); ++i)
     for (const PlannedEvent& release : ledger.plans[i].releases)
-      text += fmt::format("| {} | {} | {} | {} | {:.6g} |\n", ledger.plans[i].time, release.purpose,
-                          describe(release.event), rounded_up(certificate.stages[i].epsilon),
-                          certificate.stages[i].delta);
+      text += fmt::format("| {} | {} | {} | {} | {} |\n", markdown(ledger.plans[i].time),
+                          markdown(release.purpose), describe(release.event),
+                          rounded_up(certificate.stages[i].epsilon),
+                          rounded_up(certificate.stages[i].delta));
   if (ledger.plans.size() > 1)
     text +=
         "\nLater plans were made after looking at what earlier ones had released: over plans, "
@@ -232,12 +233,14 @@ CertificateTerms terms_of(const json& certificate, const std::string& where) {
 }
 
 // The count as the folder gives it; nothing where it gives none that is like this one.
-std::optional<PublishedCount> derived(const PublishedCount& claimed, const Path& run,
-                                      const LedgerRecord& ledger) {
-  for (const PublishedCount& count : published_counts(run, ledger)) {
+std::optional<PublishedCount> derived(const PublishedCount& claimed, const PublishedCounts& counts,
+                                      const Path& run, const LedgerRecord& ledger) {
+  if (!counts) return std::nullopt;
+  for (const PublishedCount& count : counts(run, ledger)) {
     if (!is_same_count(count, claimed)) continue;
     PublishedCount found = claimed;
     found.holds = count.holds;
+    found.reason = count.reason;
     return found;
   }
   return std::nullopt;
@@ -315,10 +318,11 @@ std::string to_markdown(const Certificate& certificate) {
     text += fmt::format(
         "**Not private: no guarantee holds ({}).** The figures below would hold if that were not "
         "so.\n\n",
-        ledger.header.randomness);
+        markdown(ledger.header.randomness));
   text += fmt::format("**Epsilon {} at delta {}.** {}\n\n", rounded_up(guarantee.epsilon),
                       rounded_up(guarantee.delta), in_words(guarantee));
-  if (certificate.published) text += in_words(*certificate.published, guarantee.epsilon) + "\n\n";
+  if (certificate.published)
+    text += markdown(in_words(*certificate.published, guarantee.epsilon)) + "\n\n";
   text += "| | |\n| --- | --- |\n";
   const auto row = [&](std::string_view name, const std::string& value) {
     text += fmt::format("| {} | {} |\n", name, value);
@@ -334,33 +338,36 @@ std::string to_markdown(const Certificate& certificate) {
   const std::string& fingerprint = ledger.header.fingerprint;
   row(fingerprint.starts_with("sha256:") ? "fingerprint of what was released"
                                          : "fingerprint of the data (keyed)",
-      fmt::format("`{}`", fingerprint));
-  row("randomness", ledger.header.randomness);
+      fmt::format("`{}`", markdown(fingerprint)));
+  row("randomness", markdown(ledger.header.randomness));
   row("ledger", fmt::format("`{}`, {} entries, head `{}`", kLedgerName, ledger.head().entries,
                             ledger.head().hash));
-  row("software", fmt::format("obol {} ({})", certificate.version, certificate.commit));
+  row("software",
+      fmt::format("obol {} ({})", markdown(certificate.version), markdown(certificate.commit)));
   text += plan_in_words(certificate);
   text += "\n## What was released\n\n| when | for | what | used |\n| --- | --- | --- | --- |\n";
   for (const LedgerEntry& entry : ledger.entries)
-    text += fmt::format(
-        "| {} | {} | {} | {} |\n", entry.time,
-        entry.kind == LedgerEntryKind::kRecovered ? "recovered after a crash" : entry.purpose,
-        entry.event ? describe(*entry.event) : "nothing",
-        entry.used ? with_thousands(static_cast<std::uint64_t>(*entry.used)) : "all");
+    text +=
+        fmt::format("| {} | {} | {} | {} |\n", markdown(entry.time),
+                    entry.kind == LedgerEntryKind::kRecovered ? "recovered after a crash"
+                                                              : markdown(entry.purpose),
+                    entry.event ? describe(*entry.event) : "nothing",
+                    entry.used ? with_thousands(static_cast<std::uint64_t>(*entry.used)) : "all");
   if (ledger.torn)
     text += fmt::format("\nThe last {} bytes of the ledger are torn; {} is counted for them.\n",
                         ledger.torn->bytes,
                         ledger.torn->counted ? describe(*ledger.torn->counted) : "nothing");
   text += "\n## What is not covered\n\n";
-  for (const std::string& item : certificate.not_covered) text += fmt::format("- {}\n", item);
+  for (const std::string& item : certificate.not_covered)
+    text += fmt::format("- {}\n", markdown(item));
   text += "\nTo check all this against the ledger: `obol verify RUN`.\n";
   return text;
 }
 
-CertificateTerms read_terms(const Path& run) {
+CertificateTerms read_terms(const Path& run, const PublishedCounts& counts) {
   CertificateTerms terms = terms_of(read_certificate(run), (run / kCertificateName).string());
   if (terms.published)
-    terms.published = derived(*terms.published, run, read_ledger(run / kLedgerName));
+    terms.published = derived(*terms.published, counts, run, read_ledger(run / kLedgerName));
   return terms;
 }
 
@@ -373,13 +380,13 @@ void write_certificate(const Path& run, const CertificateTerms& terms) {
   write_file(run / kCertificateName, to_json(certificate));
 }
 
-Certificate verify_certificate(const Path& run) {
+Certificate verify_certificate(const Path& run, const PublishedCounts& counts) {
   const std::string where = (run / kCertificateName).string();
   const json claimed = read_certificate(run);
   const LedgerRecord ledger = read_ledger(run / kLedgerName);
   CertificateTerms terms = terms_of(claimed, where);
   if (terms.published) {
-    terms.published = derived(*terms.published, run, ledger);
+    terms.published = derived(*terms.published, counts, run, ledger);
     if (!terms.published)
       throw VerificationFailed(violation(
           "as_published", "the count that follows from the recipe beside it", "another", where));

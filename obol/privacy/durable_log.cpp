@@ -16,15 +16,11 @@
 namespace obol::privacy {
 namespace {
 
-std::string cannot(std::string_view verb, std::string_view name, int error) {
-  return fmt::format("cannot {} {}: {}", verb, name, std::generic_category().message(error));
-}
-
 // `name` is what messages call it.
 int open_or_throw(const Path& path, int flags, const Path& name) {
   // Without O_NONBLOCK, a pipe could keep us waiting for its other end.
   const int descriptor = open_file(path, flags | O_APPEND | O_NONBLOCK);
-  if (descriptor < 0) throw DataError(cannot("write", name.string(), errno));
+  if (descriptor < 0) fail_file("write", name, errno);
   return descriptor;
 }
 
@@ -89,7 +85,7 @@ DurableLog DurableLog::create(const Path& path, std::string_view first_line) {
   if (const int error = rename_to_new(aside.path(), path); error == EEXIST)
     throw DataError(violation(path.string(), "new", "there already"));
   else if (error != 0)
-    throw DataError(cannot("write", path.string(), error));
+    fail_file("write", path, error);
   aside.forget();
   synchronise_folder(path.parent_path());
   return log;
@@ -104,7 +100,7 @@ DurableLog DurableLog::open(const Path& path) {
     throw DataError(violation(path.string(), "a regular file", "something else"));
   log.size_ = static_cast<std::uint64_t>(status.st_size);
   log.require_untouched();  // another may have replaced it between open and lock
-  log.synchronise();
+  synchronise(log.descriptor_, log.path_);
   synchronise_folder(log.path_.parent_path());
   return log;
 }
@@ -119,8 +115,8 @@ void DurableLog::replace(std::string_view lines) {
   struct stat status {};
   if (fstat(descriptor_, &status) != 0 || fchmod(log.descriptor_, status.st_mode) != 0)
     fail("write", errno);
-  log.write_all(lines);
-  log.synchronise();
+  write_all(log.descriptor_, lines, path_);
+  synchronise(log.descriptor_, log.path_);
   if (rename(aside.path().c_str(), path_.c_str()) != 0) fail("write", errno);
   aside.forget();
   synchronise_folder(path_.parent_path());
@@ -142,8 +138,8 @@ void DurableLog::append(std::string_view line) {
   require_untouched();
   // Until all has gone well, what is on disk is unknown, whatever throws.
   is_broken_ = true;
-  write_all(std::string(line) + '\n');
-  synchronise();
+  write_all(descriptor_, std::string(line) + '\n', path_);
+  synchronise(descriptor_, path_);
   size_ += line.size() + 1;
   is_broken_ = false;
 }
@@ -168,24 +164,9 @@ void DurableLog::require_untouched() {
                       : violation(path_.string(), "kept while it is written to", "removed"));
 }
 
-// One call writes it; the loop is for a call that a signal or a full disk cuts short.
-void DurableLog::write_all(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(descriptor_, text.data(), text.size());
-    if (count < 0 && errno != EINTR) fail("write", errno);
-    if (count == 0) fail("write", EIO);  // POSIX has no such thing, and this loop no end to it
-    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
-void DurableLog::synchronise() {
-  while (fsync(descriptor_) != 0)
-    if (errno != EINTR) fail("write", errno);
-}
-
 void DurableLog::fail(std::string_view verb, int error) {
   is_broken_ = true;
-  throw DataError(cannot(verb, path_.string(), error));
+  fail_file(verb, path_, error);
 }
 
 }  // namespace obol::privacy

@@ -42,8 +42,6 @@ class DurableLog {
   DurableLog(const Path& path, int descriptor);
   void lock();
   void require_untouched();
-  void write_all(std::string_view text);
-  void synchronise();
   [[noreturn]] void fail(std::string_view verb, int error);
 
   Path path_;

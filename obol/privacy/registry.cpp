@@ -19,6 +19,7 @@
 #include "obol/base/random.h"
 #include "obol/base/sha256.h"
 #include "obol/base/text.h"
+#include "obol/privacy/certificate.h"
 #include "obol/privacy/durable_log.h"
 #include "obol/privacy/event_json.h"
 
@@ -33,11 +34,6 @@ constexpr const char* kKeyFile = "key";
 constexpr std::string_view kFirstLine = R"({"format":"obol-uses","version":1})";
 constexpr std::uint64_t kLargestRegistry = std::uint64_t{256} << 20;
 
-[[noreturn]] void fail_registry(std::string_view verb, const Path& path, int error) {
-  throw DataError(
-      fmt::format("cannot {} {}: {}", verb, path.string(), std::generic_category().message(error)));
-}
-
 void require_no_link(const Path& path) {
   std::error_code ignored;
   if (fs::is_symlink(path, ignored))
@@ -50,10 +46,10 @@ std::shared_ptr<void> lock_folder(const Path& folder) {
   constexpr mode_t kOwner = 0600;
   const int descriptor =
       open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kOwner);
-  if (descriptor < 0) fail_registry("lock", path, errno);
+  if (descriptor < 0) fail_file("lock", path, errno);
   std::shared_ptr<void> held(nullptr, [descriptor](void*) { close(descriptor); });
   while (flock(descriptor, LOCK_EX) != 0)
-    if (errno != EINTR) fail_registry("lock", path, errno);
+    if (errno != EINTR) fail_file("lock", path, errno);
   return held;
 }
 
@@ -130,9 +126,9 @@ Use use_from(const json& value) {
 
 bool has_ledger(const Path& folder, const std::string& id) {
   std::error_code ignored;
-  if (!fs::exists(folder / "ledger.jsonl", ignored)) return false;
+  if (!fs::exists(folder / kLedgerName, ignored)) return false;
   try {
-    return read_ledger(folder / "ledger.jsonl").hashes.front() == id;
+    return read_ledger(folder / kLedgerName).hashes.front() == id;
   } catch (const Error&) {
     return false;
   }
@@ -179,9 +175,9 @@ std::optional<Registry> Registry::open() {
 Registry::Registry(const Path& folder) : folder_(folder) {
   std::error_code error;
   fs::create_directories(folder_, error);
-  if (error) fail_registry("make", folder_, error.value());
+  if (error) fail_file("make", folder_, error.value());
   fs::permissions(folder_, fs::perms::owner_all, error);
-  if (error) fail_registry("protect", folder_, error.value());
+  if (error) fail_file("protect", folder_, error.value());
   const Path path = folder_ / kKeyFile;
   const std::shared_ptr<void> held = lock_folder(folder_);
   require_no_link(path);

@@ -29,7 +29,8 @@ std::vector<RunFacts> read_all_facts(const std::vector<Path>& runs) {
 }
 
 std::optional<double> accuracy_of(const RunFacts& facts, std::string_view classifier) {
-  const Score* score = facts.evaluation ? find_score(*facts.evaluation, classifier) : nullptr;
+  const ClassifierScore* score =
+      facts.evaluation ? find_score(*facts.evaluation, classifier) : nullptr;
   return score == nullptr ? std::nullopt : score->accuracy;
 }
 
@@ -43,7 +44,8 @@ std::string quoted_unless(bool holds, double epsilon) {
 }
 
 Html accuracy_cell(const RunFacts& facts, std::string_view classifier) {
-  const Score* score = facts.evaluation ? find_score(*facts.evaluation, classifier) : nullptr;
+  const ClassifierScore* score =
+      facts.evaluation ? find_score(*facts.evaluation, classifier) : nullptr;
   if (score == nullptr || !score->accuracy) return Html("–");
   return Html(percent(*score->accuracy, score->deviation));
 }
@@ -85,7 +87,8 @@ Html runs_table(const std::vector<RunFacts>& all) {
   for (const RunFacts& facts : all) {
     is_missing = is_missing || !facts.evaluation;
     std::string method = facts.method;
-    if (facts.privacy.barrier) method += (method.empty() ? "" : ", ") + *facts.privacy.barrier;
+    if (facts.privacy.barrier)
+      method += (method.empty() ? "" : ", ") + std::string(method::name_of(*facts.privacy.barrier));
     table.rows.push_back(
         {tag("strong", facts.name) + tag("small", facts.title()) + tag("small", method),
          epsilon_cell(facts), published_cell(facts), accuracy_cell(facts, "logreg"),

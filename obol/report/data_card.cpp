@@ -32,7 +32,7 @@ std::string what_it_is(const CardFacts& facts) {
                                               : std::string()));
   row("method",
       fmt::format("{}, barrier `{}`; every value is in `recipe.toml`", markdown(facts.run.method),
-                  facts.run.privacy.barrier.value_or("none")));
+                  method::name_of(facts.run.privacy.barrier.value_or(method::Barrier::kNone))));
   row("trained by", fmt::format("obol {} ({})", markdown(ledger.version), markdown(ledger.commit)));
   row("drawn with", facts.seed ? fmt::format("seed {}", *facts.seed) : "secure random numbers");
   return text;
@@ -55,7 +55,7 @@ std::string privacy_part(const privacy::Certificate& certificate) {
 }
 
 std::string quality_sentence(const std::optional<Evaluation>& evaluation) {
-  const Score* score = evaluation ? main_score(*evaluation) : nullptr;
+  const ClassifierScore* score = evaluation ? main_score(*evaluation) : nullptr;
   if (score == nullptr || !score->accuracy) return "How good the images are has not been measured.";
   return fmt::format(
       "A classifier ({}) that was trained on images of this generator alone is right about {} of "
@@ -82,16 +82,16 @@ std::string file_table(const std::vector<std::string>& files) {
   static constexpr std::array<std::pair<const char*, const char*>, 13> kMeanings = {{
       {"samples.npz", "the images: `images` and `labels`, for `numpy.load`"},
       {"samples.png", "some of them, a row for each class"},
-      {"generator.safetensors", "the generator: numbers and shapes, for `obol sample`"},
-      {"generator.pt",
+      {run::kGeneratorName, "the generator: numbers and shapes, for `obol sample`"},
+      {run::kScriptName,
        "the generator as TorchScript, for `torch.jit.load`: a program, to be opened if you trust "
        "who signed this"},
-      {"certificate.json", "what was spent, for programs"},
-      {"certificate.md", "the same, for people"},
-      {"ledger.jsonl", "every release, from which the certificate is recomputed"},
-      {"report.html", "a page about the training, to be looked at"},
-      {"evaluation.json", "how good the images are, as measured"},
-      {"recipe.toml", "how it was trained"},
+      {privacy::kCertificateName, "what was spent, for programs"},
+      {privacy::kCertificateTextName, "the same, for people"},
+      {privacy::kLedgerName, "every release, from which the certificate is recomputed"},
+      {run::kReportName, "a page about the training, to be looked at"},
+      {run::kEvaluationName, "how good the images are, as measured"},
+      {run::kRecipeName, "how it was trained"},
       {"signer.pem", "the public key of who signed"},
       {"SHA256SUMS", "the sums of all these files"},
       {"SHA256SUMS.sig", "the signature of the sums (Ed25519)"},

@@ -49,7 +49,7 @@ std::string short_name(std::string_view classifier) {
 }
 
 Html number(const std::optional<double>& value) {
-  return value ? Html(percent(*value)) : Html("–");
+  return value && !std::isnan(*value) ? Html(percent(*value)) : Html("–");
 }
 
 std::string name_of_class(const std::vector<std::string>& names, std::size_t index) {
@@ -60,17 +60,17 @@ std::string name_of_class(const std::vector<std::string>& names, std::size_t ind
 Html accuracy_table(const Evaluation& evaluation) {
   const auto known = [&](auto member) {
     return std::any_of(evaluation.classifiers.begin(), evaluation.classifiers.end(),
-                       [&](const Score& score) { return (score.*member).has_value(); });
+                       [&](const ClassifierScore& score) { return (score.*member).has_value(); });
   };
-  const bool has_synthetic = known(&Score::accuracy);
-  const bool has_real = known(&Score::on_real);
-  const bool has_calibrated = known(&Score::calibrated);
+  const bool has_synthetic = known(&ClassifierScore::accuracy);
+  const bool has_real = known(&ClassifierScore::on_real);
+  const bool has_calibrated = known(&ClassifierScore::calibrated);
   if (!has_synthetic && !has_real && !has_calibrated) return {};
   Table table{.caption = "", .columns = {{"Trained on", Column::kText}}, .rows = {}};
   if (has_synthetic) table.columns.emplace_back("Synthetic", Column::kNumber);
   if (has_real) table.columns.emplace_back("Real", Column::kNumber);
   if (has_calibrated) table.columns.emplace_back("Synthetic over real", Column::kNumber);
-  for (const Score& score : evaluation.classifiers) {
+  for (const ClassifierScore& score : evaluation.classifiers) {
     auto& row = table.rows.emplace_back();
     row.emplace_back(classifier_name(score.classifier));
     if (has_synthetic)
@@ -86,7 +86,7 @@ Html accuracy_table(const Evaluation& evaluation) {
   return html;
 }
 
-Html validation_html(const std::optional<Validation>& validation) {
+Html validation_html(const std::optional<evaluate::Validation>& validation) {
   if (!validation || !validation->accuracy) return {};
   std::string text =
       fmt::format("On the private images themselves, with noise that the ledger has paid for: {}",
@@ -103,7 +103,7 @@ int shade(std::int64_t count, std::int64_t sum) {
   return std::clamp(static_cast<int>(std::ceil(9 * std::sqrt(share))), 1, 9);
 }
 
-Html confusion_table(const Score& score, const std::vector<std::string>& names) {
+Html confusion_table(const ClassifierScore& score, const std::vector<std::string>& names) {
   Html head = tag("td", "");
   for (std::size_t k = 0; k < score.confusion.size(); ++k)
     head += tag("th", {{"scope", "col"}}, Html(name_of_class(names, k)));
@@ -127,19 +127,19 @@ Html confusion_table(const Score& score, const std::vector<std::string>& names) 
 
 Html per_class_table(const Evaluation& evaluation, const std::vector<std::string>& names) {
   std::size_t classes = 0;
-  for (const Score& score : evaluation.classifiers)
+  for (const ClassifierScore& score : evaluation.classifiers)
     classes = std::max(classes, score.per_class.size());
   if (classes == 0 || classes > kMostRows) return {};
   Table table{.caption = "Share of the real test images of a class that were recognised.",
               .columns = {{"Class", Column::kText}},
               .rows = {}};
-  for (const Score& score : evaluation.classifiers)
+  for (const ClassifierScore& score : evaluation.classifiers)
     if (!score.per_class.empty())
       table.columns.emplace_back(short_name(score.classifier), Column::kNumber);
   for (std::size_t k = 0; k < classes; ++k) {
     auto& row = table.rows.emplace_back();
     row.emplace_back(name_of_class(names, k));
-    for (const Score& score : evaluation.classifiers) {
+    for (const ClassifierScore& score : evaluation.classifiers) {
       if (score.per_class.empty()) continue;
       row.push_back(k < score.per_class.size() ? number(score.per_class[k]) : Html("–"));
     }
@@ -148,22 +148,23 @@ Html per_class_table(const Evaluation& evaluation, const std::vector<std::string
 }
 
 Html suite_table(const Evaluation& evaluation) {
-  if (evaluation.suite.empty()) return {};
+  if (!evaluation.suite || evaluation.suite->scores.empty()) return {};
+  const std::vector<evaluate::SuiteScore>& scores = evaluation.suite->scores;
   Table table{.caption = "",
               .columns = {{"Classifier", Column::kText}, {"On synthetic", Column::kNumber}},
               .rows = {}};
-  if (evaluation.suite_records)
+  if (evaluation.suite->records)
     table.caption =
-        fmt::format("Trained on {} synthetic images.", counted(*evaluation.suite_records));
+        fmt::format("Trained on {} synthetic images.", counted(*evaluation.suite->records));
   double sum = 0;
-  for (const SuiteScore& score : evaluation.suite) {
+  for (const evaluate::SuiteScore& score : scores) {
     std::string name = score.classifier;
     std::replace(name.begin(), name.end(), '_', ' ');
     table.rows.push_back({Html(name), Html(percent(score.accuracy))});
     sum += score.accuracy;
   }
   table.rows.push_back(
-      {tag("strong", "Mean"), Html(percent(sum / static_cast<double>(evaluation.suite.size())))});
+      {tag("strong", "Mean"), Html(percent(sum / static_cast<double>(scores.size())))});
   return tag("h3", "More classifiers") + to_html(table);
 }
 
@@ -213,8 +214,8 @@ std::string quality_name(std::string_view name) {
   return known == nullptr ? std::string(name) : known->shown;
 }
 
-const Score* main_score(const Evaluation& evaluation) {
-  if (const Score* cnn = find_score(evaluation, "cnn")) return cnn;
+const ClassifierScore* main_score(const Evaluation& evaluation) {
+  if (const ClassifierScore* cnn = find_score(evaluation, "cnn")) return cnn;
   return evaluation.classifiers.empty() ? nullptr : &evaluation.classifiers.front();
 }
 
@@ -226,9 +227,10 @@ Html evaluation_sections(const std::optional<Evaluation>& evaluation,
            section("quality", "Sample quality", prose(kHowTo));
   Html accuracy = prose(protocol_in_words(*evaluation));
   accuracy += accuracy_table(*evaluation) + validation_html(evaluation->validation);
-  const auto found = std::find_if(evaluation->classifiers.begin(), evaluation->classifiers.end(),
-                                  [](const Score& score) { return !score.confusion.empty(); });
-  const Score* score = main_score(*evaluation);
+  const auto found =
+      std::find_if(evaluation->classifiers.begin(), evaluation->classifiers.end(),
+                   [](const ClassifierScore& score) { return !score.confusion.empty(); });
+  const ClassifierScore* score = main_score(*evaluation);
   if (score != nullptr && score->confusion.empty() && found != evaluation->classifiers.end())
     score = &*found;
   Html details;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "obol/report/evaluation.h"
+#include "obol/evaluate/evaluation.h"
 #include "obol/report/facts.h"
 #include "obol/report/html.h"
 
@@ -17,7 +17,7 @@ std::string classifier_name(std::string_view name);
 std::string quality_name(std::string_view name);
 
 // The one to be looked at first: the CNN's, where there is one.
-const Score* main_score(const Evaluation& evaluation);
+const ClassifierScore* main_score(const Evaluation& evaluation);
 
 // Where there is no evaluation, how to make one.
 Html evaluation_sections(const std::optional<Evaluation>& evaluation,

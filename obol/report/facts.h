@@ -12,15 +12,19 @@
 
 #include "obol/data/picture.h"
 #include "obol/data/reader.h"
+#include "obol/evaluate/evaluation.h"
+#include "obol/method/privacy_options.h"
 #include "obol/privacy/certificate.h"
-#include "obol/privacy/plan.h"
 #include "obol/recipe/recipe.h"
-#include "obol/report/evaluation.h"
 #include "obol/report/html.h"
 #include "obol/run/folder.h"
 #include "obol/run/metrics.h"
 
 namespace obol::report {
+
+using evaluate::ClassifierScore;
+using evaluate::Evaluation;
+using evaluate::Quality;
 
 // Whether numbers from private/ are shown, in a box that says what they are; and whether a page
 // says where the private data are, and shows records of their test split. What the catalogue has is
@@ -39,7 +43,7 @@ struct RunFacts {
   std::string name;  // of the folder
   recipe::Heading heading;
   data::RecipeData data;
-  privacy::PrivacyOptions privacy;
+  method::PrivacyOptions privacy;
   std::string recipe;  // its text; as it may be handed over, where the private part is left out
   std::string method;
   std::optional<privacy::Certificate> certificate;

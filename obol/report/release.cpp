@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "obol/base/error.h"
 #include "obol/base/random.h"
@@ -21,6 +20,7 @@
 #include "obol/base/text.h"
 #include "obol/data/reader.h"
 #include "obol/data/writer.h"
+#include "obol/method/certificates.h"
 #include "obol/model/blueprint.h"
 #include "obol/report/data_card.h"
 #include "obol/report/report.h"
@@ -35,17 +35,14 @@ constexpr const char* kSignature = "SHA256SUMS.sig";
 constexpr const char* kSigner = "signer.pem";
 constexpr const char* kCard = "DATA_CARD.md";
 constexpr const char* kSamples = "samples.npz";
-constexpr const char* kEvaluation = "evaluation.json";
 constexpr std::size_t kMostFiles = 100;
 
 // Without where the images lie that were compared with.
 void copy_evaluation(const Path& from, const Path& to) {
-  constexpr std::uint64_t kLargest = std::uint64_t{1} << 24;
-  auto found = nlohmann::ordered_json::parse(read_text(from, kLargest), nullptr, false);
-  if (!found.is_object())
-    throw DataError(violation(from.string(), "an evaluation", "something else"));
-  found["source"] = "not told";
-  write_file(to, found.dump(2) + "\n");
+  auto found = evaluate::read_evaluation(from);
+  if (!found) return;
+  found->source = "not told";
+  write_file(to, found->to_json() + '\n');
 }
 
 void copy_bytes(const Path& from, const Path& to) {
@@ -65,18 +62,18 @@ void copy_run(const Path& run, const Path& to) {
   };
   folder.require_generator();
   require(folder.ledger(), "a run with a guarantee", "one that was trained without privacy");
-  require(run / privacy::kCertificateName, "a run that is finished",
+  require(folder.certificate(), "a run that is finished",
           "one without a certificate; 'obol train --resume' goes on with it");
   copy_bytes(folder.generator(), to / run::kGeneratorName);
   copy_bytes(folder.ledger(), to / privacy::kLedgerName);
-  copy_bytes(run / privacy::kCertificateName, to / privacy::kCertificateName);
+  copy_bytes(folder.certificate(), to / privacy::kCertificateName);
   copy_bytes(run / privacy::kCertificateTextName, to / privacy::kCertificateTextName);
-  if (fs::exists(run / kEvaluation)) copy_evaluation(run / kEvaluation, to / kEvaluation);
+  copy_evaluation(folder.evaluation(), to / run::kEvaluationName);
 }
 
 // What is handed over, once its recipe is there.
 void require_guarantee(const Path& run, const Path& copy) {
-  const privacy::Certificate certificate = privacy::verify_certificate(copy);
+  const privacy::Certificate certificate = method::verify_certificate(copy);
   if (!certificate.is_private())
     throw InvalidArgument(
         violation(run.string(), "a run with a guarantee", certificate.ledger.header.randomness));
@@ -213,9 +210,9 @@ void write_release(const ReleaseOptions& options, const UseGenerator& use) {
   const Path& inside = folder.inside();
   copy_run(options.run, inside);
   const RunFacts facts = read_facts(options.run, PrivatePart::kLeftOut);
-  write_file(inside / "recipe.toml", facts.recipe);
+  write_file(inside / run::kRecipeName, facts.recipe);
   require_guarantee(options.run, inside);
-  write_file(inside / "report.html", report_html(options.run, PrivatePart::kLeftOut).html);
+  write_file(inside / run::kReportName, report_html(options.run, PrivatePart::kLeftOut).html);
   use(inside / run::kGeneratorName,
       {.samples = inside / kSamples, .script = inside / run::kScriptName});
   describe_samples(options, facts, inside);
@@ -247,7 +244,7 @@ ReleaseCheck verify_release(const Path& folder, const std::optional<Path>& key) 
   return {.files = sums.size(),
           .signer = signer,
           .has_script = names.contains(run::kScriptName),
-          .certificate = privacy::verify_certificate(folder)};
+          .certificate = method::verify_certificate(folder)};
 }
 
 }  // namespace obol::report

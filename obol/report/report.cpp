@@ -60,7 +60,7 @@ Html tiles(const RunFacts& facts) {
                     "epsilon as published, which does not hold");
   }
   if (facts.evaluation) {
-    const Score* score = main_score(*facts.evaluation);
+    const ClassifierScore* score = main_score(*facts.evaluation);
     if (score != nullptr && score->accuracy)
       items += tile(percent(*score->accuracy),
                     fmt::format("{} on real test images", classifier_name(score->classifier)));

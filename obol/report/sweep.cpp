@@ -12,12 +12,13 @@
 
 #include "obol/base/plot.h"
 #include "obol/base/text.h"
-#include "obol/privacy/certificate.h"
+#include "obol/method/certificates.h"
 #include "obol/run/folder.h"
 
 namespace obol::report {
 namespace {
 
+using evaluate::ClassifierScore;
 using nlohmann::ordered_json;
 
 constexpr const char* kEpsilonKey = "privacy.epsilon";
@@ -132,7 +133,8 @@ ordered_json json_of(const SweepRun& run, const std::vector<std::string>& classi
     value["seconds"] = run.outcome->seconds;
   }
   for (const std::string& classifier : classifiers)
-    if (const Score* score = run.evaluation ? find_score(*run.evaluation, classifier) : nullptr)
+    if (const ClassifierScore* score =
+            run.evaluation ? find_score(*run.evaluation, classifier) : nullptr)
       value["accuracy"][classifier] = json_or_null(score->accuracy);
   if (!run.error.empty()) value["error"] = run.error;
   return value;
@@ -172,16 +174,17 @@ void add_point(Plot& plot, const std::string& line, double x, const std::optiona
 
 }  // namespace
 
-SweepRun read_sweep_run(const Path& sweep, const std::string& folder) {
-  SweepRun run{.folder = folder};
-  const Path path = sweep / folder;
+SweepRun read_sweep_run(const Path& sweep, const std::string& name) {
+  SweepRun run{.folder = name};
+  const Path path = sweep / name;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return run;
   try {
-    run.outcome = run::read_outcome(run::RunFolder::open(path));
-    if (std::filesystem::exists(path / privacy::kCertificateName, ignored))
-      run.epsilon = privacy::verify_certificate(path).guarantee.epsilon;
-    run.evaluation = read_evaluation(path / "evaluation.json");
+    const auto folder = run::RunFolder::open(path);
+    run.outcome = run::read_outcome(folder);
+    if (std::filesystem::exists(folder.certificate(), ignored))
+      run.epsilon = method::verify_certificate(path).guarantee.epsilon;
+    run.evaluation = evaluate::read_evaluation(folder.evaluation());
   } catch (const Error& error) {
     run.error = error.what();
   }
@@ -192,7 +195,8 @@ std::optional<Spread> accuracy(const SweepPoint& point, const std::string& class
   std::vector<double> values;
   std::optional<double> of_seeds;
   for (const SweepRun& run : point.runs) {
-    const Score* score = run.evaluation ? find_score(*run.evaluation, classifier) : nullptr;
+    const ClassifierScore* score =
+        run.evaluation ? find_score(*run.evaluation, classifier) : nullptr;
     if (score == nullptr || !score->accuracy) continue;
     values.push_back(*score->accuracy);
     if (run.evaluation->seeds.value_or(1) > 1) of_seeds = score->deviation;

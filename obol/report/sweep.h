@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "obol/base/file.h"
+#include "obol/evaluate/evaluation.h"
 #include "obol/recipe/grid.h"
-#include "obol/report/evaluation.h"
 #include "obol/run/loop.h"
 
 namespace obol::report {
@@ -22,7 +22,7 @@ struct SweepRun {
   std::string folder;  // in that of the sweep
   std::optional<run::Outcome> outcome = std::nullopt;
   std::optional<double> epsilon = std::nullopt;  // recomputed from the ledger
-  std::optional<Evaluation> evaluation = std::nullopt;
+  std::optional<evaluate::Evaluation> evaluation = std::nullopt;
   std::string error = {};
 
   // Not where it can be gone on with.
@@ -32,7 +32,7 @@ struct SweepRun {
 };
 
 // What is wrong with a file in it is an error of the run.
-SweepRun read_sweep_run(const Path& sweep, const std::string& folder);
+SweepRun read_sweep_run(const Path& sweep, const std::string& name);
 
 struct SweepPoint {
   std::vector<std::string> values;  // one of each key

@@ -25,8 +25,6 @@ class AppendFile {
   void synchronise();
 
  private:
-  [[noreturn]] void fail(int error) const;
-
   Path path_;
   int descriptor_;
 };

@@ -28,6 +28,9 @@ constexpr std::uint32_t kVersion = 2;  // 1 had sections that torch wrote
 constexpr std::uint32_t kLargestHeader = std::uint32_t{1} << 20;
 constexpr std::size_t kHashDigits = 64;
 constexpr std::size_t kHashBytes = 32;
+// Of what is in a checkpoint: computed from what passed a barrier, and from nothing else that is
+// private.
+constexpr const char* kMark = "releasable";
 
 struct Preamble {
   std::array<char, 8> magic = {'O', 'B', 'O', 'L', 'C', 'K', 'P', 'T'};
@@ -41,21 +44,10 @@ std::span<std::byte> writable_bytes(T& of) {
   return std::as_writable_bytes(std::span(&of, 1));
 }
 
-std::string_view name_of(Mark mark) { return mark == Mark::kPrivate ? "private" : "releasable"; }
-
-Mark mark_from(const std::string& name) {
-  for (const Mark mark : {Mark::kPrivate, Mark::kReleasable})
-    if (name == name_of(mark)) return mark;
-  throw InvalidArgument(violation("mark", "private or releasable", name));
-}
-
 std::string header_of(const Checkpoint& checkpoint) {
-  ordered_json header = {{"step", checkpoint.step},
-                         {"seconds", checkpoint.seconds},
-                         {"mark", name_of(checkpoint.mark)},
-                         {"recipe", checkpoint.recipe},
-                         {"ledger", nullptr},
-                         {"sections", json::array()}};
+  ordered_json header = {{"step", checkpoint.step}, {"seconds", checkpoint.seconds},
+                         {"mark", kMark},           {"recipe", checkpoint.recipe},
+                         {"ledger", nullptr},       {"sections", json::array()}};
   if (checkpoint.ledger)
     header["ledger"] = {{"head", checkpoint.ledger->hash}, {"entries", checkpoint.ledger->entries}};
   for (const auto& [name, bytes] : checkpoint.sections)
@@ -89,7 +81,8 @@ Header parse_header(const std::string& text) {
   header.checkpoint.seconds = object.number("seconds");
   if (!(header.checkpoint.seconds >= 0))
     throw InvalidArgument(violation("seconds", "not negative", header.checkpoint.seconds));
-  header.checkpoint.mark = mark_from(object.text("mark"));
+  if (const std::string mark = object.text("mark"); mark != kMark)
+    throw InvalidArgument(violation("mark", kMark, mark));
   header.checkpoint.recipe = hash_text(object, "recipe");
   if (const json& ledger = object.member("ledger"); !ledger.is_null()) {
     StrictObject head(ledger, "ledger");

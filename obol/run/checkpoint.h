@@ -27,9 +27,8 @@ namespace obol::run {
 using Sections = std::map<std::string, std::string>;  // names and opaque bytes
 
 struct Checkpoint {
-  std::int64_t step = 0;  // the last one that was taken
-  double seconds = 0;     // of training up to there
-  Mark mark = Mark::kReleasable;
+  std::int64_t step = 0;                      // the last one that was taken
+  double seconds = 0;                         // of training up to there
   std::string recipe;                         // RunFolder::recipe_hash()
   std::optional<privacy::LedgerHead> ledger;  // none where nothing is private
   Sections sections;

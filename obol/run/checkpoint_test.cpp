@@ -23,7 +23,6 @@ constexpr std::size_t kPreamble = 16;
 Checkpoint some() {
   return {.step = 120,
           .seconds = 3.5,
-          .mark = Mark::kPrivate,
           .recipe = std::string(64, 'a'),
           .ledger = privacy::LedgerHead{.hash = std::string(64, 'b'), .entries = 9},
           .sections = {{"generator", std::string("\0\n\xff", 3)}, {"empty", ""}}};
@@ -77,17 +76,14 @@ TEST_F(CheckpointFile, GivesBackWhatWasWritten) {
   Checkpoint again = read_checkpoint(path());
   EXPECT_EQ(again.step, 120);
   EXPECT_EQ(again.seconds, 3.5);
-  EXPECT_EQ(again.mark, Mark::kPrivate);
   EXPECT_EQ(again.recipe, checkpoint.recipe);
   EXPECT_EQ(again.ledger, checkpoint.ledger);
   EXPECT_EQ(again.sections, checkpoint.sections);
   checkpoint.ledger.reset();
-  checkpoint.mark = Mark::kReleasable;
   checkpoint.sections["large"] = std::string(1 << 20, 'x');
   write_checkpoint(path(), checkpoint);
   again = read_checkpoint(path());
   EXPECT_FALSE(again.ledger);
-  EXPECT_EQ(again.mark, Mark::kReleasable);
   EXPECT_EQ(again.sections, checkpoint.sections);
 }
 
@@ -126,7 +122,7 @@ TEST_F(CheckpointFile, ThatLiesIsRefusedEvenIfItsHashIsRight) {
       {R"("step":120)", R"("step":120,"extra":1)"},
       {R"("seconds":3.5)", R"("seconds":-3.5)"},
       {R"("seconds":3.5)", R"("seconds":1e999)"},
-      {R"("mark":"private")", R"("mark":"secret")"},
+      {R"("mark":"releasable")", R"("mark":"private")"},
       {R"("name":"empty")", R"("name":"generator")"},
       {R"("entries":9)", R"("entries":"9")"},
       {std::string(64, 'a'), "../../etc"},

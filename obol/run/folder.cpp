@@ -22,9 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRecipeName = "recipe.toml";
 constexpr const char* kLockName = ".lock";
-constexpr const char* kCheckpointName = "checkpoint.pt";
 constexpr std::uint64_t kLargestRecipe = std::uint64_t{1} << 20;
 
 constexpr std::string_view kPrivateReadme =
@@ -34,23 +32,18 @@ constexpr std::string_view kPrivateReadme =
     "diagnostics that were asked for as unsafe, and training state that never passed a barrier.\n"
     "Delete it, or keep it as well as the data themselves, before the run is handed on.\n";
 
-[[noreturn]] void fail(std::string_view verb, const Path& path, int error) {
-  throw DataError(
-      fmt::format("cannot {} {}: {}", verb, path.string(), std::generic_category().message(error)));
-}
-
 // The lock ends with the process at the latest, however that ends.
 std::shared_ptr<void> lock(const Path& folder) {
   const Path path = folder / kLockName;
   const int descriptor = open_file(path, O_RDWR | O_CREAT | O_NONBLOCK);
-  if (descriptor < 0) fail("lock", path, errno);
+  if (descriptor < 0) fail_file("lock", path, errno);
   const int status = flock(descriptor, LOCK_EX | LOCK_NB);
   const int error = errno;
   std::shared_ptr<void> held(nullptr, [descriptor](void*) { close(descriptor); });
   if (status != 0 && error == EWOULDBLOCK)
     throw DataError(
         violation(folder.string(), "used by one training at a time", "in use by another process"));
-  if (status != 0) fail("lock", path, error);
+  if (status != 0) fail_file("lock", path, error);
   return held;
 }
 
@@ -128,11 +121,15 @@ RunFolder RunFolder::resume(const Path& path, std::string_view recipe) {
 
 RunFolder RunFolder::open(const Path& path) {
   follow_no_links_below(path);
-  std::error_code ignored;
-  if (!fs::is_regular_file(path / kRecipeName, ignored))
+  if (!is_run(path))
     throw InvalidArgument(
         violation(path.string(), "a run folder", fmt::format("one without {}", kRecipeName)));
   return {path, nullptr};
+}
+
+bool RunFolder::is_run(const Path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path / kRecipeName, ignored);
 }
 
 std::string RunFolder::recipe() const { return read_text(path_ / kRecipeName, kLargestRecipe); }
@@ -147,8 +144,8 @@ Path RunFolder::sample(std::int64_t step) const {
   return samples() / fmt::format("{:06}.png", step);
 }
 
-Path RunFolder::checkpoint(Mark mark) const {
-  return (mark == Mark::kPrivate ? private_folder() : path_) / kCheckpointName;
+Path RunFolder::real_moments(const std::string& network) const {
+  return path_ / fmt::format("fid-{}.npz", network);
 }
 
 void RunFolder::require_generator() const {

@@ -33,13 +33,11 @@
 
 namespace obol::run {
 
-// Whether a file may leave.
-enum class Mark {
-  kReleasable,  // computed from what passed a barrier, and from nothing else that is private
-  kPrivate,     // holds more of the private data: critics, for example
-};
-
-// The trained generator, in a run and in a release.
+// Names that releases have as well.
+inline constexpr const char* kRecipeName = "recipe.toml";
+inline constexpr const char* kEvaluationName = "evaluation.json";
+inline constexpr const char* kReportName = "report.html";
+// The trained generator.
 inline constexpr const char* kGeneratorName = "generator.safetensors";
 // TorchScript: an export for PyTorch, which Obol never opens. Earlier versions wrote only this one.
 inline constexpr const char* kScriptName = "generator.pt";
@@ -59,21 +57,30 @@ class RunFolder {
   static RunFolder resume(const Path& path, std::string_view recipe);
   // Without a lock.
   static RunFolder open(const Path& path);
+  // Whether there is a run at `path`.
+  static bool is_run(const Path& path);
 
   [[nodiscard]] const Path& path() const noexcept { return path_; }
   [[nodiscard]] std::string recipe() const;
   [[nodiscard]] std::string recipe_hash() const;  // SHA-256, in hexadecimal digits
   [[nodiscard]] Path ledger() const { return path_ / privacy::kLedgerName; }
+  [[nodiscard]] Path certificate() const { return path_ / privacy::kCertificateName; }
   [[nodiscard]] Path metrics() const { return path_ / "metrics.jsonl"; }
   [[nodiscard]] Path tensorboard() const { return path_ / "tensorboard"; }
   [[nodiscard]] Path samples() const { return path_ / "samples"; }
   [[nodiscard]] Path sample(std::int64_t step) const;  // samples/000100.png
   [[nodiscard]] Path generator() const { return path_ / kGeneratorName; }
   [[nodiscard]] Path outcome() const { return path_ / kOutcomeName; }
+  [[nodiscard]] Path evaluation() const { return path_ / kEvaluationName; }
+  [[nodiscard]] Path report() const { return path_ / kReportName; }
+  // Moments of the real images under the network of that name, kept: they take long.
+  [[nodiscard]] Path real_moments(const std::string& network) const;
   [[nodiscard]] Path disclosures() const { return path_ / privacy::kDisclosuresName; }
-  // Private ones in private/.
-  [[nodiscard]] Path checkpoint(Mark mark) const;
+  [[nodiscard]] Path checkpoint() const { return path_ / "checkpoint.pt"; }
   [[nodiscard]] Path diagnostics() const { return private_folder() / "diagnostics.jsonl"; }
+  // What was evaluated with private records, and a picture of pairs that belongs to it.
+  [[nodiscard]] Path private_evaluation() const { return private_folder() / kEvaluationName; }
+  [[nodiscard]] Path closest_pairs() const { return private_folder() / "closest_pairs.png"; }
 
   // DataError where there is no generator, with a word on how to convert that of an earlier
   // version.

@@ -91,8 +91,7 @@ TEST_F(Folder, KeepsWhatIsPrivateFromOthers) {
   ASSERT_EQ(stat(inside.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0700U);
   EXPECT_TRUE(says(read_text(inside / "README", 10'000), "DO NOT RELEASE"));
-  EXPECT_EQ(folder.checkpoint(Mark::kPrivate).parent_path(), inside);
-  EXPECT_EQ(folder.checkpoint(Mark::kReleasable).parent_path(), path());
+  EXPECT_EQ(folder.checkpoint().parent_path(), path());
   EXPECT_EQ(folder.diagnostics().parent_path(), inside);
   EXPECT_EQ(folder.make_private(), inside);
 }

@@ -65,7 +65,7 @@ struct Position {
 
 // Goes back to the checkpoint, if there is one.
 Position resume(Method& method, const RunFolder& folder, const Payment* payment) {
-  const Path path = folder.checkpoint(method.mark());
+  const Path path = folder.checkpoint();
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
   const Checkpoint checkpoint = read_checkpoint(path);
@@ -215,14 +215,12 @@ void Loop::write_samples() {
 void Loop::save() {
   Checkpoint checkpoint{.step = step_,
                         .seconds = in_tenths(seconds()),
-                        .mark = method_.mark(),
                         .recipe = folder_.recipe_hash(),
                         .ledger = std::nullopt,
                         .sections = method_.save()};
   if (payment_ != nullptr) checkpoint.ledger = payment_->ledger.head();
-  if (checkpoint.mark == Mark::kPrivate) folder_.make_private();
   metrics_.synchronise();  // rows up to here are not written again
-  write_checkpoint(folder_.checkpoint(checkpoint.mark), checkpoint);
+  write_checkpoint(folder_.checkpoint(), checkpoint);
   is_saved_ = true;
   saved_at_ = steady_seconds();
 }

@@ -59,8 +59,6 @@ class Method {
   // Everything that the next step depends on, and back.
   virtual Sections save() = 0;
   virtual void load(const Sections& sections) = 0;
-  // Of what save() gives.
-  [[nodiscard]] virtual Mark mark() const { return Mark::kReleasable; }
 
   // As of the last step.
   virtual std::vector<Metric> metrics() { return {}; }

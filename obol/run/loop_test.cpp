@@ -188,21 +188,6 @@ TEST_F(Training, RefusesACheckpointOfAnotherRecipeAndADamagedOne) {
   EXPECT_THROW(Session::resume(path()).train(kSteps), DataError);
 }
 
-TEST_F(Training, KeepsPrivateStateInThePrivateFolder) {
-  {
-    Session session = Session::create(path());
-    session.method.mark_private();
-    session.fails_at = 13;
-    EXPECT_THROW(session.train(kSteps), DataError);
-  }
-  EXPECT_FALSE(fs::exists(path() / "checkpoint.pt"));
-  EXPECT_EQ(read_checkpoint(path() / "private" / "checkpoint.pt").mark, Mark::kPrivate);
-  Session session = Session::resume(path());
-  session.method.mark_private();
-  session.train(kSteps);
-  EXPECT_EQ(session.method.state(), Chain::after(20));
-}
-
 TEST_F(Training, WithUnsafeDiagnosticsSaysSoInTheCertificate) {
   Session::create(path()).train(kSteps, Diagnostics::kUnsafe);
   EXPECT_TRUE(says(read_text(path() / "private" / "diagnostics.jsonl", 10'000), "secret"));

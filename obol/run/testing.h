@@ -47,7 +47,6 @@ class Chain final : public Method {
   }
   [[nodiscard]] std::uint64_t state() const noexcept { return state_; }
   [[nodiscard]] int starts() const noexcept { return starts_; }
-  void mark_private() { mark_ = Mark::kPrivate; }
 
   void start() override { ++starts_; }
   void step(std::int64_t step, UnsafeDiagnostics& diagnostics) override {
@@ -59,7 +58,6 @@ class Chain final : public Method {
   }
   Sections save() override { return {{"state", std::to_string(state_)}}; }
   void load(const Sections& sections) override { state_ = std::stoull(sections.at("state")); }
-  [[nodiscard]] Mark mark() const override { return mark_; }
   std::vector<Metric> metrics() override {
     return {{"last", Public(static_cast<double>(last_), Origin::kSyntheticOnly)}};
   }
@@ -76,7 +74,6 @@ class Chain final : public Method {
 
   privacy::BudgetGuard* guard_;
   std::function<void(std::int64_t)> release_;
-  Mark mark_ = Mark::kReleasable;
   std::uint64_t state_ = 0;
   std::int64_t last_ = 0;
   int starts_ = 0;

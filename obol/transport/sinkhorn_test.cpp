@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
-#include "obol/transport/reference.h"
+#include "obol/transport/testing.h"
 
 namespace obol::transport {
 namespace {
@@ -242,25 +242,6 @@ TEST(SelfTransport, IsTransportBetweenAMeasureAndItself) {
 TEST(SelfTransport, NeedsASquareMatrix) {
   const std::vector<double> cost(6, 1.0);
   EXPECT_THROW(sinkhorn_self<double>({cost, 2, 3}, {}, {.regularization = 1}), InvalidArgument);
-}
-
-TEST(SemiRelaxedTransport, KeepsTheColumnsAndFollowsTheSoftmaxOfTheRows) {
-  const Typed<double> problem(random_problem(7, 4, 0.6, 13));
-  const std::vector<double> f = {0.1, -0.2, 0.3, 0, 1, -1, 0.5};
-  const Weights weights{problem.a, problem.b};
-  const auto g = column_potentials<double>(problem.matrix(), weights, f, 0.6);
-  std::vector<double> plan(28);
-  transport_plan<double>(problem.matrix(), weights, {f, g}, 0.6, plan.data());
-  for (std::size_t j = 0; j < 4; ++j) {
-    double total = 0;
-    for (std::size_t i = 0; i < 7; ++i)
-      total += problem.a[i] * std::exp((f[i] - problem.cost[i * 4 + j]) / 0.6);
-    for (std::size_t i = 0; i < 7; ++i)
-      EXPECT_NEAR(
-          plan[i * 4 + j],
-          problem.b[j] * problem.a[i] * std::exp((f[i] - problem.cost[i * 4 + j]) / 0.6) / total,
-          1e-14);
-  }
 }
 
 TEST(Sinkhorn, NamesWhatCannotBeMeantAndWhereItStands) {

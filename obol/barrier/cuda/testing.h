@@ -1,17 +1,41 @@
 // For tests: what the GPU should have drawn, computed on the processor from ChaCha20's own words.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
+#include <openssl/evp.h>
+
 #include "obol/barrier/cuda/arithmetic.h"
-#include "obol/base/chacha20.h"
 #include "obol/base/random.h"
 #include "obol/privacy/noise_transform.h"
 
 namespace obol::barrier::cuda::testing {
+
+using ChaCha20Key = std::array<std::uint32_t, 8>;
+
+// OpenSSL's stream: an independent implementation of the words that the GPU computes.
+inline std::vector<std::uint32_t> chacha20_words(const ChaCha20Key& key, std::uint32_t first_block,
+                                                 const std::array<std::uint32_t, 3>& nonce,
+                                                 std::size_t blocks) {
+  const std::array<std::uint32_t, 4> start = {first_block, nonce[0], nonce[1], nonce[2]};
+  std::vector<std::uint32_t> words(blocks * 16);  // zeros, which the stream is added to
+  auto* bytes = reinterpret_cast<unsigned char*>(words.data());
+  int count = 0;
+  EVP_CIPHER_CTX* context = EVP_CIPHER_CTX_new();
+  const bool has_worked =
+      EVP_EncryptInit_ex(context, EVP_chacha20(), nullptr,
+                         reinterpret_cast<const unsigned char*>(key.data()),
+                         reinterpret_cast<const unsigned char*>(start.data())) == 1 &&
+      EVP_EncryptUpdate(context, bytes, &count, bytes, static_cast<int>(words.size() * 4)) == 1;
+  EVP_CIPHER_CTX_free(context);
+  if (!has_worked) throw std::runtime_error("OpenSSL must compute ChaCha20, but did not");
+  return words;
+}
 
 // That of DeviceBits(bits).
 inline ChaCha20Key key_of(RandomBits& bits) {
@@ -32,12 +56,11 @@ inline ChaCha20Key key_of_seed(std::uint64_t seed) {
 inline std::vector<std::uint64_t> expected_words(const ChaCha20Key& key, Purpose purpose,
                                                  std::uint64_t launch, std::uint32_t first_block,
                                                  std::size_t blocks) {
-  std::vector<std::uint32_t> halves(blocks * 16);
-  chacha20({.key = key,
-            .nonce = {static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(launch),
+  const auto halves =
+      chacha20_words(key, first_block,
+                     {static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(launch),
                       static_cast<std::uint32_t>(launch >> 32)},
-            .counter = first_block},
-           halves);
+                     blocks);
   std::vector<std::uint64_t> words(blocks * kBlockWords);
   for (std::size_t k = 0; k < words.size(); ++k)
     words[k] = halves[2 * k] | static_cast<std::uint64_t>(halves[2 * k + 1]) << 32;

@@ -1,5 +1,6 @@
 #include "obol/method/gs_wgan/bank.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -17,25 +18,19 @@ namespace {
 namespace fs = std::filesystem;
 using torch::Tensor;
 
-[[noreturn]] void fail(const Path& path) {
-  const int error = errno;
-  throw DataError(
-      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(error)));
-}
-
 // Not synchronised: what a power cut takes is trained again.
 void write_aside(const Path& path, std::span<const std::byte> bytes) {
   const Path aside = path.string() + ".partial";
   const int file = open_file(aside, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  if (file < 0) fail(aside);
-  bool is_written = true;
-  while (!bytes.empty() && is_written) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    is_written = count > 0;
-    if (is_written) bytes = bytes.subspan(static_cast<std::size_t>(count));
+  if (file < 0) fail_file("write", aside, errno);
+  try {
+    write_all(file, bytes, aside);
+  } catch (...) {
+    close(file);
+    throw;
   }
-  if (close(file) != 0 || !is_written) fail(aside);
-  if (std::rename(aside.c_str(), path.c_str()) != 0) fail(path);
+  if (close(file) != 0) fail_file("write", aside, errno);
+  if (std::rename(aside.c_str(), path.c_str()) != 0) fail_file("write", path, errno);
 }
 
 }  // namespace

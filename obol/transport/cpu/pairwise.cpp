@@ -11,26 +11,13 @@
 #include <vector>
 
 #include "obol/base/error.h"
+#include "obol/base/instruction_sets.h"
 
 namespace obol::transport::cpu {
 namespace {
 
 #define OBOL_KERNEL "obol/transport/cpu/pairwise_kernel.inc"
-#include "obol/transport/cpu/instruction_sets.inc"
-
-template <class T>
-std::vector<PairwiseKernel<T>> kernels_of_this_processor() {
-  std::vector<PairwiseKernel<T>> kernels;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    kernels.push_back({"avx512", avx512::costs<T>, avx512::gradients<T>});
-  if (__builtin_cpu_supports("avx2"))
-    kernels.push_back({"avx2", avx2::costs<T>, avx2::gradients<T>});
-#endif
-  kernels.push_back({"portable", portable::costs<T>, portable::gradients<T>});
-  return kernels;
-}
+#include "obol/base/instruction_sets.inc"
 
 void at_least(std::size_t leading, std::size_t row, std::string_view rows_of) {
   if (leading < row)
@@ -53,7 +40,7 @@ void check(const PairwiseInput<T>& in, RowRange rows) {
 
 template <class T>
 std::span<const PairwiseKernel<T>> pairwise_kernels() {
-  static const std::vector<PairwiseKernel<T>> kKernels = kernels_of_this_processor<T>();
+  static const std::vector<PairwiseKernel<T>> kKernels = OBOL_KERNELS(kernel<T>());
   return kKernels;
 }
 

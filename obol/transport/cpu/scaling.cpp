@@ -7,6 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "obol/base/instruction_sets.h"
+
 namespace obol::transport::cpu {
 namespace {
 
@@ -17,28 +19,17 @@ double next_scaling(double u, double mass, double over_relaxation) {
   return u * std::pow(u * mass, -over_relaxation);
 }
 
-#define OBOL_KERNEL "obol/transport/cpu/scaling_kernel.inc"
-#include "obol/transport/cpu/instruction_sets.inc"
-
 template <class T>
 using Kernel = double (*)(const ScalingInput<T>&, RowRange, double*, T*, double*);
 
-template <class T>
-Kernel<T> fastest() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    return avx512::scale_rows<T>;
-  if (__builtin_cpu_supports("avx2")) return avx2::scale_rows<T>;
-#endif
-  return portable::scale_rows<T>;
-}
+#define OBOL_KERNEL "obol/transport/cpu/scaling_kernel.inc"
+#include "obol/base/instruction_sets.inc"
 
 }  // namespace
 
 template <class T>
 double scale_rows(const ScalingInput<T>& in, RowRange rows, double* u, T* sums, double* totals) {
-  static const Kernel<T> kKernel = fastest<T>();
+  static const Kernel<T> kKernel = OBOL_KERNELS(kernel<T>()).front();
   return kKernel(in, rows, u, sums, totals);
 }
 

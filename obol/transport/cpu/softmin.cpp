@@ -13,26 +13,13 @@
 #include <vector>
 
 #include "obol/base/error.h"
+#include "obol/base/instruction_sets.h"
 
 namespace obol::transport::cpu {
 namespace {
 
 #define OBOL_KERNEL "obol/transport/cpu/softmin_kernel.inc"
-#include "obol/transport/cpu/instruction_sets.inc"
-
-template <class T, class C>
-std::vector<SoftminKernel<T, C>> kernels_of_this_processor() {
-  std::vector<SoftminKernel<T, C>> kernels;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    kernels.push_back({"avx512", avx512::softmin<T, C>, avx512::plan<T, C>});
-  if (__builtin_cpu_supports("avx2"))
-    kernels.push_back({"avx2", avx2::softmin<T, C>, avx2::plan<T, C>});
-#endif
-  kernels.push_back({"portable", portable::softmin<T, C>, portable::plan<T, C>});
-  return kernels;
-}
+#include "obol/base/instruction_sets.inc"
 
 template <class Input>
 void check(const Input& in, RowRange rows) {
@@ -49,21 +36,14 @@ void check(const Input& in, RowRange rows) {
 
 template <class T, class C>
 std::span<const SoftminKernel<T, C>> softmin_kernels() {
-  static const std::vector<SoftminKernel<T, C>> kKernels = kernels_of_this_processor<T, C>();
+  static const std::vector<SoftminKernel<T, C>> kKernels = OBOL_KERNELS(kernel<T, C>());
   return kKernels;
 }
 
 template <class T, class C>
 void softmin(const SoftminInput<T, C>& in, RowRange rows, T* out) {
   check(in, rows);
-  softmin_kernels<T, C>().front().softmin(in, rows, nullptr, out, nullptr);
-}
-
-template <class T, class C>
-void softmin_and_marginals(const SoftminInput<T, C>& in, RowRange rows, const T* f, T* out,
-                           T* marginals) {
-  check(in, rows);
-  softmin_kernels<T, C>().front().softmin(in, rows, f, out, marginals);
+  softmin_kernels<T, C>().front().softmin(in, rows, out);
 }
 
 template <class T, class C>
@@ -77,20 +57,14 @@ void plan_rows(const PlanInput<T, C>& in, RowRange rows, C* plan, std::size_t pl
 
 template std::span<const SoftminKernel<float, float>> softmin_kernels<float, float>();
 template void softmin(const SoftminInput<float, float>&, RowRange, float*);
-template void softmin_and_marginals(const SoftminInput<float, float>&, RowRange, const float*,
-                                    float*, float*);
 template void plan_rows(const PlanInput<float, float>&, RowRange, float*, std::size_t);
 
 template std::span<const SoftminKernel<double, double>> softmin_kernels<double, double>();
 template void softmin(const SoftminInput<double, double>&, RowRange, double*);
-template void softmin_and_marginals(const SoftminInput<double, double>&, RowRange, const double*,
-                                    double*, double*);
 template void plan_rows(const PlanInput<double, double>&, RowRange, double*, std::size_t);
 
 template std::span<const SoftminKernel<double, float>> softmin_kernels<double, float>();
 template void softmin(const SoftminInput<double, float>&, RowRange, double*);
-template void softmin_and_marginals(const SoftminInput<double, float>&, RowRange, const double*,
-                                    double*, double*);
 template void plan_rows(const PlanInput<double, float>&, RowRange, float*, std::size_t);
 
 }  // namespace obol::transport::cpu

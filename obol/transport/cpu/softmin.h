@@ -48,12 +48,6 @@ struct PlanInput {
 template <class T, class C>
 void softmin(const SoftminInput<T, C>& in, RowRange rows, T* out);
 
-// In the same pass marginals[i] = sum_j exp((f_i - C_ij) / eps + h_j), which is 1 for every row
-// once f solves it. `out` may be `f`.
-template <class T, class C>
-void softmin_and_marginals(const SoftminInput<T, C>& in, RowRange rows, const T* f, T* out,
-                           T* marginals);
-
 // Writes P_ij = a_i exp((f_i + g_j - C_ij) / eps) b_j. Exactly 0 where a weight is, and where the
 // exponential is below the normal numbers; at most some 1e38 (float) or 1e307 times the weights.
 template <class T, class C>
@@ -64,8 +58,7 @@ void plan_rows(const PlanInput<T, C>& in, RowRange rows, C* plan, std::size_t pl
 template <class T, class C = T>
 struct SoftminKernel {
   std::string_view name;  // "avx512", "avx2", "portable"
-  // `f` and `marginals` may both be null.
-  void (*softmin)(const SoftminInput<T, C>& in, RowRange rows, const T* f, T* out, T* marginals);
+  void (*softmin)(const SoftminInput<T, C>& in, RowRange rows, T* out);
   void (*plan)(const PlanInput<T, C>& in, RowRange rows, C* plan, std::size_t plan_leading);
 };
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/fused.cuh"
 #include "obol/transport/cuda/small.cuh"
 
@@ -227,7 +226,7 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads)
     fused_kernel(const __grid_constant__ FusedBatch<T> batch, const __grid_constant__ Schedule s) {
   extern __shared__ __align__(16) char shared[];
-  const SinkhornProblem<T> problem = problem_of_block(batch);
+  const SinkhornProblem<T> problem = batch.problems[blockIdx.x];
   Block<T>(problem, s, shared).solve();
 }
 
@@ -250,15 +249,14 @@ bool is_fused(int rows, int columns) {
 template <class T>
 void launch_fused(const FusedBatch<T>& batch, int count, int rows, int columns,
                   const Schedule& schedule, cudaStream_t stream) {
-  const int given = batch.is_strided ? 1 : count;
   if constexpr (std::is_same_v<T, float>) {
-    if (std::all_of(batch.problems, batch.problems + given, is_small<T>)) {
+    if (std::all_of(batch.problems, batch.problems + count, is_small<T>)) {
       launch_small(batch, count, rows, columns, schedule, stream);
       return;
     }
   }
   std::size_t bytes = 0;
-  for (int k = 0; k < given; ++k)
+  for (int k = 0; k < count; ++k)
     bytes = std::max(bytes, fused_bytes<T>(batch.problems[k].rows, batch.problems[k].columns));
   // Pairs of warps, for row_of_group.
   const int wanted = (std::max(rows, columns) * kLanes + 2 * kWarp - 1) / (2 * kWarp) * 2 * kWarp;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/math.cuh"
 #include "obol/transport/cuda/pairwise.h"
 
@@ -17,21 +16,11 @@ struct CostBatch {
   T label_penalty;
 };
 
-__device__ std::int64_t label(const Labels& labels, std::int64_t i) {
-  i += labels.offset;
-  if (labels.period > 0 && i >= labels.period) i %= labels.period;
-  return labels.wide != nullptr ? labels.wide[i] : labels.narrow[i];
-}
-
-__host__ __device__ bool has_labels(const Labels& labels) {
-  return labels.wide != nullptr || labels.narrow != nullptr;
-}
-
 template <class T>
 __device__ void store(const CostProblem<T>& p, T label_penalty, std::int64_t i, std::int64_t j,
                       T cost) {
   if (i >= p.x.count || j >= p.y.count) return;
-  if (has_labels(p.x.labels) && label(p.x.labels, i) != label(p.y.labels, j)) cost += label_penalty;
+  if (p.x.labels != nullptr && p.x.labels[i] != p.y.labels[j]) cost += label_penalty;
   p.cost[i * p.leading + j] = cost;
 }
 
@@ -213,10 +202,8 @@ struct GradientBatch {
   std::int64_t dimension;
   T twice_squared;  // factors of the difference and of its sign
   T absolute;
-  bool adds;
   T* gradient;
   std::int64_t leading;
-  double* value;
 };
 
 constexpr int kGradientThreads = 256;
@@ -234,16 +221,6 @@ __device__ T scaled_mass(const GradientBatch<T>& batch, int t, std::int64_t i, s
   if (term.log_b != nullptr) log_weight += term.log_b[j];
   const T gap = (term.g[j] - cost) + term.f[i];
   return finite_exp(fma(gap, batch.inverse[t], log_weight)) * static_cast<T>(term.scale);
-}
-
-template <class T>
-__device__ void write_value(const GradientBatch<T>& batch) {
-  double value = 0;
-  for (int t = 0; t < batch.count; ++t)
-    if (batch.terms[t].result != nullptr)
-      value += batch.terms[t].scale * batch.terms[t].result->dual;
-  *batch.value =
-      isfinite(value) ? value : static_cast<double>(INFINITY);  // never infinity less itself
 }
 
 template <bool kHasAbsolute, class T>
@@ -268,8 +245,6 @@ __global__ void __launch_bounds__(kGradientThreads)
   const std::int64_t i0 = std::int64_t{blockIdx.x} * kRows;
   const int slice = threadIdx.x / kWidth;
   const std::int64_t k = std::int64_t{blockIdx.y} * kWidth + threadIdx.x % kWidth;
-  const bool is_first = blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0;
-  if (is_first && batch.value != nullptr) write_value(batch);
   const std::int64_t column = min(k, batch.dimension - 1);
   T x[kRows];
   T sums[kRows] = {};
@@ -332,8 +307,7 @@ __global__ void __launch_bounds__(kGradientThreads)
   for (int r = 0; r < (kIsSliced ? 1 : kRows); ++r) {
     const std::int64_t i = i0 + (kIsSliced ? slice : r);
     if (i >= batch.x.count) break;
-    T& out = batch.gradient[i * batch.leading + k];
-    out = batch.adds ? out + sums[r] : sums[r];
+    batch.gradient[i * batch.leading + k] = sums[r];
   }
 }
 
@@ -356,7 +330,7 @@ void pairwise_cost(const CostProblem<T>* problems, int count, std::int64_t dimen
                    const Ground& ground, cudaStream_t stream) {
   check_ground(ground);
   for (const CostProblem<T>* p = problems; p != problems + count; ++p)
-    require(has_labels(p->x.labels) == has_labels(p->y.labels), "the sides with labels",
+    require((p->x.labels == nullptr) == (p->y.labels == nullptr), "the sides with labels",
             "both or none", 1);
   for (int first = 0; first < count; first += kMostAtOnce) {
     const int now = std::min(count - first, kMostAtOnce);
@@ -381,8 +355,8 @@ void pairwise_cost(const CostProblem<T>* problems, int count, std::int64_t dimen
 
 template <class T>
 void pairwise_gradient(const Points<T>& x, std::int64_t dimension, const Ground& ground,
-                       const GradientTerm<T>* terms, int count, Write write, T* gradient,
-                       std::int64_t leading, double* value, cudaStream_t stream) {
+                       const GradientTerm<T>* terms, int count, T* gradient, std::int64_t leading,
+                       cudaStream_t stream) {
   check_ground(ground);
   require(count <= kMostAtOnce, "the number of terms of a gradient", "at most 8", count);
   if (x.count == 0 || dimension == 0) return;
@@ -400,10 +374,8 @@ void pairwise_gradient(const Points<T>& x, std::int64_t dimension, const Ground&
   const bool is_absolute = ground.kind == GroundCost::kAbsolute;
   batch.twice_squared = is_absolute ? T{0} : T{2};
   batch.absolute = is_absolute ? T{1} : static_cast<T>(ground.mixing);
-  batch.adds = write == Write::kAccumulate;
   batch.gradient = gradient;
   batch.leading = leading;
-  batch.value = value;
   // Few rows and shared columns spread a small problem over the chip; many rows reuse what is
   // loaded.
   constexpr std::int64_t kManyRows = 1024;
@@ -421,10 +393,10 @@ template void pairwise_cost(const CostProblem<float>*, int, std::int64_t, const 
 template void pairwise_cost(const CostProblem<double>*, int, std::int64_t, const Ground&,
                             cudaStream_t);
 template void pairwise_gradient(const Points<float>&, std::int64_t, const Ground&,
-                                const GradientTerm<float>*, int, Write, float*, std::int64_t,
-                                double*, cudaStream_t);
+                                const GradientTerm<float>*, int, float*, std::int64_t,
+                                cudaStream_t);
 template void pairwise_gradient(const Points<double>&, std::int64_t, const Ground&,
-                                const GradientTerm<double>*, int, Write, double*, std::int64_t,
-                                double*, cudaStream_t);
+                                const GradientTerm<double>*, int, double*, std::int64_t,
+                                cudaStream_t);
 
 }  // namespace obol::transport::cuda

@@ -16,32 +16,12 @@
 
 namespace obol::transport::cuda {
 
-enum class GroundCost {
-  kAbsolute,  // sum_k |x_k - y_k|
-  kSquared,   // sum_k (x_k - y_k)^2, of differences: exact where |x|^2 - 2 x.y + |y|^2 cancels
-  kMixture,   // the squared one plus `mixing` times the absolute one
-};
-
-struct Ground {
-  GroundCost kind;
-  double mixing = 0;         // not negative; of the mixture only
-  double label_penalty = 0;  // added where the labels of two points differ
-};
-
-// Point i has the label at (i + offset) modulo `period`; both null: no labels.
-struct Labels {
-  const std::int64_t* wide = nullptr;
-  const std::int32_t* narrow = nullptr;
-  std::int64_t offset = 0;
-  std::int64_t period = 0;  // 0: no repetition
-};
-
 template <class T>
 struct Points {
   const T* data;  // one row each
   std::int64_t count;
-  std::int64_t leading;  // elements from one row to the next
-  Labels labels = {};
+  std::int64_t leading;                  // elements from one row to the next
+  const std::int64_t* labels = nullptr;  // [count], or none on both sides
 };
 
 template <class T>
@@ -76,18 +56,13 @@ struct GradientTerm {
   const T* log_b = nullptr;
   double regularization = 1;
   double scale = 1;
-  // Of the same problem; its dual value times `scale` counts towards the value. May be null.
-  const SinkhornResult* result = nullptr;
 };
 
-enum class Write { kOverwrite, kAccumulate };
-
-// Writes, or adds to, gradient[i * leading + k] the sum of all terms (at most kMostAtOnce) for
-// every row of x. The plan is formed in shared memory, never stored. `value`, if not null, gets the
-// terms' dual values.
+// Writes to gradient[i * leading + k] the sum of all terms (at most kMostAtOnce) for every row of
+// x. The plan is formed in shared memory, never stored.
 template <class T>
 void pairwise_gradient(const Points<T>& x, std::int64_t dimension, const Ground& ground,
-                       const GradientTerm<T>* terms, int count, Write write, T* gradient,
-                       std::int64_t leading, double* value, cudaStream_t stream);
+                       const GradientTerm<T>* terms, int count, T* gradient, std::int64_t leading,
+                       cudaStream_t stream);
 
 }  // namespace obol::transport::cuda

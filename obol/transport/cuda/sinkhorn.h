@@ -14,24 +14,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include "obol/transport/types.h"
+
 namespace obol::transport::cuda {
-
-enum class Stopping {
-  kConverge,  // until the marginal error is at most `tolerance`
-  kAnnealed,  // the regularization falls to its target, one sweep at each, one more at the target
-  kFixed,     // max_iterations, whatever the marginal error
-};
-
-struct SinkhornOptions {
-  double regularization;  // the temperature; in units of the cost
-  Stopping stopping = Stopping::kConverge;
-  double tolerance = 1e-6;  // L1 distance of the plan's row sums to a, which sums to 1
-  int max_iterations = 10000;
-  double over_relaxation = 1;  // from 1 (plain) to below 2: moves further than the update says
-  // Epsilon scaling: start at the largest cost and multiply by this per iteration until the target
-  // is reached; 1 starts at the target. kAnnealed uses it as well (0.5 where it is 1).
-  double annealing = 1;
-};
 
 // Never NaN: where costs are not finite, or T's range is not enough, `converged` is 0 and the
 // values are infinite.
@@ -78,30 +63,5 @@ std::size_t sinkhorn_workspace(int rows, int columns);
 template <class T>
 void sinkhorn(const SinkhornProblem<T>* problems, int count, const SinkhornOptions& options,
               void* workspace, cudaStream_t stream);
-
-// Elements from one problem to the next.
-struct SinkhornStrides {
-  std::int64_t cost;
-  std::int64_t f;
-  std::int64_t g;
-  std::int64_t log_a = 0;
-  std::int64_t log_b = 0;
-};
-
-// Many problems of one shape, each by one thread block. InvalidArgument where it is too large.
-template <class T>
-void sinkhorn_batch(const SinkhornProblem<T>& first, const SinkhornStrides& strides, int count,
-                    const SinkhornOptions& options, cudaStream_t stream);
-
-// Semi-relaxed transport: only the column sums are kept, for given potentials of the rows. One
-// pass.
-template <class T>
-void column_potentials(const T* cost, int rows, int columns, std::int64_t leading, const T* f,
-                       const T* log_a, double regularization, T* g, cudaStream_t stream);
-
-// P_ij = a_i b_j exp((f_i + g_j - C_ij)/regularization), row-major into `plan`.
-template <class T>
-void transport_plan(const SinkhornProblem<T>& problem, double regularization, T* plan,
-                    cudaStream_t stream);
 
 }  // namespace obol::transport::cuda

@@ -3,12 +3,19 @@
 #include <utility>
 
 #include "obol/base/error.h"
+#include "obol/cuda/testing.cuh"
 #include "obol/transport/cuda/sinkhorn.h"
-#include "obol/transport/cuda/testing.cuh"
 #include "obol/transport/cuda/tiled.cuh"
+#include "obol/transport/testing.h"
 
 namespace obol::transport::cuda {
 namespace {
+
+using obol::cuda::Device;
+using obol::cuda::expect_close;
+using obol::cuda::kClose;
+using obol::cuda::mean;
+using obol::cuda::normals;
 
 struct Problem {
   int n;
@@ -294,59 +301,6 @@ TYPED_TEST(SinkhornGpu, SaysSoWhenTheRangeOfNumbersIsNotEnough) {
         EXPECT_FALSE(std::isnan(r.dual) || std::isnan(r.primal) || std::isnan(r.marginal_error));
         EXPECT_TRUE(r.converged == 0 || std::isfinite(size));
       }
-}
-
-TYPED_TEST(SinkhornGpu, ABatchIsEachOfItsProblems) {
-  OBOL_NEEDS_GPU();
-  using T = TypeParam;
-  constexpr int kCount = 11;
-  constexpr int kRows = 13;
-  constexpr int kColumns = 21;
-  const Problem all = cloud(kRows * kCount, kColumns);
-  const SinkhornOptions options = fixed(0.2 * mean(all.cost), 15);
-  const Device<T> cost(all.cost);
-  const Device<T> f(std::size_t{kCount * kRows});
-  const Device<T> g(std::size_t{kCount * kColumns});
-  const Device<SinkhornResult> results(std::size_t{kCount});
-  const SinkhornProblem<T> first{cost.get(), kRows,   kColumns,     kColumns,
-                                 f.get(),    g.get(), results.get()};
-  sinkhorn_batch(first, {kRows * kColumns, kRows, kColumns}, kCount, options, nullptr);
-  const std::vector<T> all_f = f.host();
-  const std::vector<SinkhornResult> all_results = results.host();
-  for (int k = 0; k < kCount; ++k) {
-    Problem one{kRows, kColumns, {}, uniform(kRows), uniform(kColumns)};
-    one.cost.assign(all.cost.begin() + k * kRows * kColumns,
-                    all.cost.begin() + (k + 1) * kRows * kColumns);
-    const Answer<T> alone = solve<T>(one, options);
-    EXPECT_EQ(alone.result.dual, all_results[k].dual);
-    EXPECT_EQ(alone.f, std::vector<T>(all_f.begin() + k * kRows, all_f.begin() + (k + 1) * kRows));
-  }
-}
-
-TYPED_TEST(SinkhornGpu, PlansAndColumnPotentialsFollowTheirDefinition) {
-  OBOL_NEEDS_GPU();
-  using T = TypeParam;
-  for (const auto& shape : {std::pair<int, int>{1, 1}, {5, 40}, {130, 33}}) {
-    Problem p = cloud(shape.first, shape.second);
-    const double regularization = 0.1 * mean(p.cost);
-    const std::vector<double> f = normals(p.n, 7);
-    const Device<T> cost(p.cost);
-    const Device<T> on_f(f);
-    const Device<T> g(static_cast<std::size_t>(p.m));
-    const Device<T> plan(p.cost.size());
-    column_potentials<T>(cost.get(), p.n, p.m, p.m, on_f.get(), nullptr, regularization, g.get(),
-                         nullptr);
-    const SinkhornProblem<T> problem{cost.get(), p.n, p.m, p.m, on_f.get(), g.get(), nullptr};
-    transport_plan(problem, regularization, plan.get(), nullptr);
-    std::vector<double> expected(p.cost.size());
-    for (int j = 0; j < p.m; ++j) {
-      double sum = 0;
-      for (int i = 0; i < p.n; ++i)
-        sum += expected[i * p.m + j] = std::exp((f[i] - p.cost[i * p.m + j]) / regularization);
-      for (int i = 0; i < p.n; ++i) expected[i * p.m + j] /= sum * p.m;
-    }
-    expect_close(plan.host(), expected, sizeof(T) == 4 ? 1e-5 : 1e-12);
-  }
 }
 
 TEST(SinkhornGpuArguments, AreRefusedWhereTheyCannotBeMeant) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/small.cuh"
 
 namespace obol::transport::cuda {
@@ -233,7 +232,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads, 1)
     small_kernel(const __grid_constant__ FusedBatch<T> batch, const __grid_constant__ Schedule s) {
   __shared__ __align__(16) Shared<T> shared;
-  const SinkhornProblem<T> problem = problem_of_block(batch);
+  const SinkhornProblem<T> problem = batch.problems[blockIdx.x];
   Small<T>(problem, s, shared).solve();
 }
 
