@@ -22,11 +22,16 @@ run::Outcome fit_with(const Experiment& experiment, const TrainingData& data,
   return Entry::fit(experiment, *own, options);
 }
 
+struct NamedFit {
+  std::string_view name;
+  Fit fit;
+};
+
 template <class... Entry>
 Fit find_fit(std::string_view name, MethodList<Entry...> /*list*/) {
-  Fit found = nullptr;
-  ((Entry::info().name == name ? void(found = fit_with<Entry>) : void()), ...);
-  return found;
+  for (const NamedFit& one : {NamedFit{Entry::info().name, fit_with<Entry>}...})
+    if (one.name == name) return one.fit;
+  throw Error(violation("the method of a recipe", "one of the table", std::string(name)));
 }
 
 }  // namespace
