@@ -35,6 +35,7 @@ namespace {
 using obol::Private;
 using obol::bench::finished;
 using obol::data::Dataset;
+using obol::method::Barrier;
 using obol::method::dp_sinkhorn::Options;
 using torch::Tensor;
 namespace barrier = obol::barrier;
@@ -47,11 +48,13 @@ constexpr std::int64_t kClasses = 10;
 Options options_of(const std::string& barrier) {
   if (barrier == "record") return bench::record();
   Options options = bench::paper(kRecords);
-  options.barrier = barrier;
+  options.barrier = obol::method::barrier_from(barrier);
   return options;
 }
 
-std::string name_of(const Options& options) { return "DP-Sinkhorn, barrier " + options.barrier; }
+std::string name_of(const Options& options) {
+  return "DP-Sinkhorn, barrier " + std::string(obol::method::name_of(options.barrier));
+}
 
 // Of the convolutions, and of the record barrier's products: distances and pulls.
 double flops_of(const Options& options) {
@@ -59,7 +62,7 @@ double flops_of(const Options& options) {
   const double image =
       bench::flops_of_image(*obol::model::make_generator(options.generator, shape, kClasses));
   const auto n = static_cast<double>(options.generated_batch);
-  if (options.barrier != "record") return 3 * image * n * (1 + options.method.resample);
+  if (options.barrier != Barrier::kRecord) return 3 * image * n * (1 + options.method.resample);
   const auto second = static_cast<double>(options.method.second_batch);
   const double others = options.sampling_rate * kRecords + 2 * second;
   return image * (3 * n + second) + 4 * n / kClasses * others * 784;
@@ -73,7 +76,7 @@ class Parts {
         device_(device),
         records_(data, {.device = device,
                         .lowest = obol::method::lowest_of(options.generator),
-                        .by_class = options.barrier == "record"}),
+                        .by_class = options.barrier == Barrier::kRecord}),
         trainee_({options.generator, options.optimizer, options.method.average}, data.facts().shape,
                  kClasses, device),
         image_flops_(bench::flops_of_image(
@@ -82,7 +85,7 @@ class Parts {
   void measure() {
     prepare();
     add("sample of the records", [this] { static_cast<void>(draw()); });
-    if (options_.barrier == "record")
+    if (options_.barrier == Barrier::kRecord)
       measure_record();
     else
       measure_rows();
@@ -176,7 +179,7 @@ class Parts {
     });
     const auto gradient = draw().map([&](const barrier::Sample&) { return rows(n); });
     add("barrier: clip, pay, noise", [this, gradient, n] {
-      if (options_.barrier == "row")
+      if (options_.barrier == Barrier::kRow)
         barrier::RowBarrier(house_.door, bounds()).release(gradient, n);
       else
         barrier::BatchBarrier(house_.door, bounds()).release(gradient);

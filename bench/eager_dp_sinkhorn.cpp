@@ -141,7 +141,7 @@ Tensor EagerDpSinkhorn::generate(const Tensor& labels) const {
 
 void EagerDpSinkhorn::step() {
   adam_.zero_grad();
-  if (options_.barrier == "record")
+  if (options_.barrier == method::Barrier::kRecord)
     step_record();
   else
     step_rows();
@@ -163,7 +163,8 @@ void EagerDpSinkhorn::step_rows() {
   const Tensor all = torch::cat({labels, labels.slice(0, 0, loss.resampled)});
   const Tensor images = generate(all);
   Tensor gradient = eager_gradient({images, all}, draw(), loss);
-  const Tensor norms = options_.barrier == "row" ? gradient.norm(2, {1}, true) : gradient.norm();
+  const Tensor norms =
+      options_.barrier == method::Barrier::kRow ? gradient.norm(2, {1}, true) : gradient.norm();
   gradient = gradient * clipped(norms, method.clip_norm);
   gradient.slice(0, 0, n) += torch::randn_like(gradient.slice(0, 0, n)) *
                              (2 * method.clip_norm * options_.noise_multiplier);

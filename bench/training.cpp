@@ -34,7 +34,7 @@ data::Dataset some_images(std::int64_t records, std::int64_t side) {
 }
 
 Options paper(std::int64_t records) {
-  Options options{.barrier = "row",
+  Options options{.barrier = method::Barrier::kRow,
                   .sampling_rate = 50 / static_cast<double>(records),
                   .noise_multiplier = 1.5,
                   .generated_batch = 50,
@@ -44,7 +44,7 @@ Options paper(std::int64_t records) {
 }
 
 Options record() {
-  Options options{.barrier = "record",
+  Options options{.barrier = method::Barrier::kRecord,
                   .sampling_rate = 0.1,
                   .noise_multiplier = 1.75,
                   .generated_batch = 200,

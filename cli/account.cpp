@@ -1,7 +1,6 @@
 // obol account: what releases cost, of a recipe before paying, of runs so far, or by numbers
 #include "obol/app/account.h"
 
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -36,8 +35,8 @@ struct AccountArguments {
 
 privacy::Event event_of(const AccountArguments& arguments) {
   const std::int64_t releases = arguments.releases_per_step.value_or(1);
-  const double multiplier = needed(arguments.noise_multiplier, "--noise-multiplier") /
-                            std::sqrt(static_cast<double>(releases));
+  const double multiplier = privacy::joint(needed(arguments.noise_multiplier, "--noise-multiplier"),
+                                           static_cast<double>(releases));
   const std::int64_t steps = needed(arguments.steps, "--steps");
   if (releases < 1) throw InvalidArgument(violation("--releases-per-step", "at least 1", releases));
   if (arguments.sampling != "none")

@@ -12,22 +12,23 @@
 #include "obol/base/console.h"
 #include "obol/base/file.h"
 #include "obol/base/text.h"
+#include "obol/method/certificates.h"
 #include "obol/privacy/certificate.h"
 #include "obol/report/release.h"
 
 namespace obol::cli {
 namespace {
 
+using method::published_counts;
+using method::read_terms;
+using method::verify_certificate;
 using privacy::Certificate;
 using privacy::CertificateTerms;
 using privacy::kCertificateName;
 using privacy::kCertificateTextName;
 using privacy::kLedgerName;
 using privacy::name_of;
-using privacy::published_counts;
 using privacy::read_ledger;
-using privacy::read_terms;
-using privacy::verify_certificate;
 using privacy::write_certificate;
 
 struct CertifyArguments {

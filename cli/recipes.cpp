@@ -8,8 +8,7 @@
 #include "obol/base/file.h"
 #include "obol/base/text.h"
 #include "obol/data/reader.h"
-#include "obol/method/experiment_of_recipe.h"
-#include "obol/privacy/plan.h"
+#include "obol/method/methods.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::cli {
@@ -39,12 +38,12 @@ ExitCode show(const ShowArguments& arguments) {
   }
   auto recipe = recipe::Recipe::load(path, arguments.overrides);
   if (recipe.has("method")) {
-    std::cout << method::experiment_of(recipe).resolved;
+    std::cout << method::read_experiment(recipe).resolved;
     return ExitCode::kOk;
   }
   recipe.read<recipe::Heading>("");
   static_cast<void>(recipe.read<data::RecipeData>("data").options());  // checks sizes and ranges
-  recipe.read<privacy::PrivacyOptions>("privacy");
+  recipe.read<method::PrivacyOptions>("privacy");
   recipe.finish();
   std::cout << recipe.resolved();
   return ExitCode::kOk;

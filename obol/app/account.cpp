@@ -14,7 +14,8 @@
 #include "obol/base/text.h"
 #include "obol/data/fingerprint.h"
 #include "obol/data/reader.h"
-#include "obol/method/method_name.h"
+#include "obol/method/certificates.h"
+#include "obol/method/methods.h"
 #include "obol/privacy/certificate.h"
 #include "obol/recipe/recipe.h"
 #include "obol/run/folder.h"
@@ -28,22 +29,14 @@ using privacy::kLedgerName;
 using privacy::LedgerRecord;
 using privacy::Neighbours;
 using privacy::Plan;
-using privacy::plan_of;
 using privacy::PlannedEvent;
-using privacy::PrivacyOptions;
 using privacy::Stage;
 using privacy::stages_of;
 
 Bill bill_of_recipe(const std::string& name, const AccountRequest& request) {
   auto recipe = recipe::Recipe::load(recipe::find(name), request.overrides);
   const auto heading = recipe.read<recipe::Heading>("");
-  const auto options = recipe.read<PrivacyOptions>("privacy");
-  recipe.finish("privacy");
-  if (method::method_of(recipe) == "ldp-wgan")
-    throw InvalidArgument(
-        violation("the recipe", "one that spends privacy",
-                  "for records that were privatised before: their certificate has the price"));
-  const Plan plan = plan_of(options, request.how);
+  const Plan plan = method::plan_of(recipe, request.how);
   Bill bill{.title = heading.title.value_or(name),
             .items = plan.planned,
             .runs = {},
@@ -56,10 +49,10 @@ Bill bill_of_recipe(const std::string& name, const AccountRequest& request) {
             .neighbours = plan.neighbours};
   if (plan.budget) bill.budget = plan.budget->value();
   if (plan.calibrated) bill.remarks.push_back("calibrated: " + *plan.calibrated);
-  if (plan.if_amplified)
+  if (plan.supposed)
     bill.remarks.push_back(fmt::format(
-        "if being drawn were a secret, which critics do not keep: epsilon {}",
-        rounded_up(privacy::account({*plan.if_amplified}, plan.delta, request.how).epsilon)));
+        "{}: epsilon {}", plan.supposed->assumption,
+        rounded_up(privacy::account({plan.supposed->event}, plan.delta, request.how).epsilon)));
   return bill;
 }
 
@@ -130,7 +123,7 @@ Bill bill_of_runs(const std::vector<std::string>& given) {
     if (ledger.header.randomness.starts_with(privacy::kNotPrivate))
       bill.remarks.push_back(fmt::format("{}: {}", name, ledger.header.randomness));
     if (!fs::exists(Path(name) / privacy::kCertificateName)) continue;
-    const privacy::CertificateTerms terms = privacy::read_terms(name);
+    const privacy::CertificateTerms terms = method::read_terms(name);
     bill.delta = std::max(bill.delta.value_or(terms.delta), terms.delta);
     bill.group_size = std::max(bill.group_size, terms.accounting.group_size);
     if (names.size() == 1 && terms.published) {

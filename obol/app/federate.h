@@ -1,7 +1,7 @@
 // One generator, trained on data that stay where they are: the server that holds it, and clients
 // that answer its questions within a budget.
 //
-// Implemented by the target app_federate, which needs LibTorch and gRPC.
+// Implemented by the target app_tensor where there is gRPC as well as LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct JoinAnswer {
   double epsilon = 0;
 };
 
-run::Outcome serve(const ServeRequest& request);
-JoinAnswer join(const JoinRequest& request);
+run::Outcome serve_federation(const ServeRequest& request);
+JoinAnswer join_federation(const JoinRequest& request);
 
 }  // namespace obol::app

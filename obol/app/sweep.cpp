@@ -12,7 +12,7 @@
 #include "obol/base/file.h"
 #include "obol/base/interrupt.h"
 #include "obol/base/text.h"
-#include "obol/method/experiment_of_recipe.h"
+#include "obol/method/methods.h"
 #include "obol/recipe/grid.h"
 #include "obol/run/folder.h"
 #include "obol/run/loop.h"
@@ -33,7 +33,7 @@ struct Task {
 
 Experiment experiment_of(const TrainRequest& request) {
   auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
-  return method::experiment_of(recipe);
+  return method::read_experiment(recipe);
 }
 
 bool is_of_same_settings(const evaluate::Evaluation& evaluation, const EvaluateRequest& request) {
@@ -121,7 +121,7 @@ void Sweeper::add_task(const recipe::GridPoint& point, std::int64_t repetition, 
   task.train.overrides.insert(task.train.overrides.end(), point.overrides.begin(),
                               point.overrides.end());
   const Experiment experiment = experiment_of(task.train);
-  if (repetition > 0 && experiment.seed)
+  if (repetition > 0 && experiment.method.seed)
     throw InvalidArgument(
         violation("--repeat", "1 with method.seed: all runs would be the same", repetition + 1));
   if (fs::exists(task.train.out))

@@ -64,7 +64,8 @@ Tensor RowBarrier::release(const Drawn<Tensor>& gradient, std::int64_t rows) {
       door_,
       {.purpose = kTraining,
        .event = privacy::SampledGaussian{.sampling_rate = checked.rate,
-                                         .noise_multiplier = options_.noise_multiplier / root,
+                                         .noise_multiplier = privacy::joint(
+                                             options_.noise_multiplier, static_cast<double>(rows)),
                                          .count = 1},
        .bound = {.sensitivity = 2 * options_.clip_norm * root, .clip = options_.clip_norm}},
       checked.value);
@@ -116,7 +117,9 @@ double ShardBarrier::root() const {
 }
 
 privacy::Event ShardBarrier::event() const {
-  return privacy::Gaussian{.noise_multiplier = options_.noise_multiplier / root(), .count = 1};
+  const double outputs = clip_ == Clip::kRows ? static_cast<double>(rows_) : 1;
+  return privacy::Gaussian{.noise_multiplier = privacy::joint(options_.noise_multiplier, outputs),
+                           .count = 1};
 }
 
 Release ShardBarrier::one() const {

@@ -18,14 +18,11 @@
 
 #include "obol/barrier/door.h"
 #include "obol/barrier/mechanism.h"
+#include "obol/barrier/purposes.h"
 #include "obol/barrier/records.h"
 #include "obol/barrier/sum.h"
 
 namespace obol::barrier {
-
-inline constexpr const char* kTraining = "training";
-inline constexpr const char* kHistogram = "class histogram";
-inline constexpr const char* kValidation = "validation accuracy";
 
 // Each row of a gradient [n, d] is scaled down to clip_norm and has noise of standard deviation
 // 2 clip_norm noise_multiplier. All rows depend on one subsample, and a record may move each by

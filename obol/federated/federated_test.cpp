@@ -13,7 +13,8 @@
 #include "obol/federated/client.h"
 #include "obol/federated/server.h"
 #include "obol/federated/testing.h"
-#include "obol/method/gs_wgan/fit.h"
+#include "obol/method/fit.h"
+#include "obol/method/gs_wgan/entry.h"
 #include "obol/model/generator_file.h"
 #include "obol/privacy/ledger.h"
 
@@ -115,9 +116,9 @@ TEST_F(Federation, TrainsTheSameGeneratorAsWithAllShardsInOnePlace) {
   const Private<data::Dataset> data(bands(120));
   const std::string seed = fmt::format("method.seed={}", kSeed);
   auto recipe = recipe::Recipe::parse(testing::recipe_text(kClients, kSteps), "test.toml", {seed});
-  const auto experiment = method::read_experiment<method::gs_wgan::MethodOptions>(recipe);
+  const auto experiment = method::read_experiment(recipe);
   const Path together = folder_.path() / "together";
-  static_cast<void>(method::gs_wgan::fit(experiment, data, {.folder = together}));
+  static_cast<void>(method::gs_wgan::Entry::fit(experiment, data, {.folder = together}));
 
   Running running = start(kClients, kSteps, {.overrides = {seed}});
   SeededBits split(20201);  // as gs_wgan/method.cpp splits

@@ -58,7 +58,7 @@ method::Place take_place(const Terms& terms, const Private<data::Dataset>& data,
                          const RespondentOptions& options) {
   agree(terms, options);
   return method::take_place({.folder = options.folder,
-                             .resume = std::filesystem::exists(options.folder / "recipe.toml"),
+                             .resume = run::RunFolder::is_run(options.folder),
                              .recipe = terms.text,
                              .seed = options.seed,
                              .neighbours = privacy::Neighbours::kReplaceOne},
@@ -115,8 +115,8 @@ Respondent::Respondent(const Terms& terms, const Private<data::Dataset>& data,
                   }}),
       answers_(place_.ledger->record().paid(barrier::kTraining, terms.per_answer())),
       barrier_({.clip_norm = terms.method.clip_norm, .noise_multiplier = terms.noise_multiplier},
-               terms.barrier == "row" ? barrier::ShardBarrier::Clip::kRows
-                                      : barrier::ShardBarrier::Clip::kWhole,
+               terms.barrier == method::Barrier::kRow ? barrier::ShardBarrier::Clip::kRows
+                                                      : barrier::ShardBarrier::Clip::kWhole,
                terms.form.rows, answers_) {
   plan_answers(terms, options, *place_.ledger, guard_);
   place_.registration->update(place_.ledger->record(), options.budget.delta);

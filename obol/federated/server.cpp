@@ -10,7 +10,7 @@
 #include "obol/base/console.h"
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
-#include "obol/method/experiment.h"
+#include "obol/method/gs_wgan/entry.h"
 #include "obol/method/gs_wgan/holder.h"
 #include "obol/method/place.h"
 #include "obol/model/generator_file.h"
@@ -160,7 +160,7 @@ std::string Server::generator() {
 
 run::Outcome serve(const ServeOptions& options) {
   auto recipe = recipe::Recipe::load(options.recipe, options.overrides);
-  const auto experiment = method::read_experiment<method::gs_wgan::MethodOptions>(recipe);
+  const auto experiment = method::read_experiment(recipe, method::gs_wgan::Entry::info());
   const Terms terms = read_terms(propose(options.recipe, options.overrides, options.images));
   const run::RunFolder folder =
       options.resume ? run::RunFolder::resume(options.folder, experiment.resolved)
@@ -174,8 +174,9 @@ run::Outcome serve(const ServeOptions& options) {
   // As where the shards are all here, so that the same seeds give the same generator.
   const std::int64_t given =
       privacy::Turns({.schedule = terms.schedule, .shards = terms.clients}, turns).given();
-  const std::unique_ptr<RandomBits> bits = method::make_bits(experiment.seed, 1 + given);
-  torch::manual_seed(experiment.seed ? static_cast<std::uint64_t>(*experiment.seed) : (*bits)());
+  const std::unique_ptr<RandomBits> bits = method::make_bits(experiment.method.seed, 1 + given);
+  torch::manual_seed(experiment.method.seed ? static_cast<std::uint64_t>(*experiment.method.seed)
+                                            : (*bits)());
   Server server(terms, {.table = table,
                         .bits = *bits,
                         .turns = turns,

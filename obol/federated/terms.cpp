@@ -8,7 +8,7 @@
 #include "obol/base/error.h"
 #include "obol/base/sha256.h"
 #include "obol/base/text.h"
-#include "obol/method/experiment.h"
+#include "obol/method/gs_wgan/entry.h"
 #include "obol/recipe/recipe.h"
 
 namespace obol::federated {
@@ -18,7 +18,7 @@ constexpr std::int64_t kMostNumbers = std::int64_t{1} << 26;  // of a question: 
 
 struct Read {
   Images images;
-  privacy::PrivacyOptions privacy;
+  method::PrivacyOptions privacy;
   model::GeneratorOptions generator;
   method::OptimizerOptions optimizer;
   method::gs_wgan::MethodOptions method;
@@ -26,7 +26,7 @@ struct Read {
 
 Read read_sections(recipe::Recipe& recipe) {
   return {.images = recipe.read<Images>("images"),
-          .privacy = recipe.read<privacy::PrivacyOptions>("privacy"),
+          .privacy = recipe.read<method::PrivacyOptions>("privacy"),
           .generator = recipe.read<model::GeneratorOptions>("generator"),
           .optimizer = recipe.read<method::OptimizerOptions>("optimizer"),
           .method = recipe.read<method::gs_wgan::MethodOptions>("method")};
@@ -64,22 +64,26 @@ void Images::describe(recipe::Fields& fields) {
   fields.integer("classes", classes, recipe::between(1, kMostClasses), "of the labels");
 }
 
+double Terms::outputs() const {
+  return barrier == method::Barrier::kRow ? static_cast<double>(form.rows) : 1;
+}
+
 privacy::Event Terms::per_answer() const {
-  const double joint = barrier == "row" ? std::sqrt(static_cast<double>(form.rows)) : 1;
-  return privacy::Gaussian{.noise_multiplier = noise_multiplier / joint, .count = 1};
+  return privacy::Gaussian{.noise_multiplier = privacy::joint(noise_multiplier, outputs()),
+                           .count = 1};
 }
 
 double Terms::longest() const {
   const double clip = method.clip_norm;
-  const double joint = barrier == "row" ? std::sqrt(static_cast<double>(form.rows)) : 1;
-  return longest_answer(clip * joint, 2 * clip * noise_multiplier, form.answer_numbers());
+  return longest_answer(clip * std::sqrt(outputs()), 2 * clip * noise_multiplier,
+                        form.answer_numbers());
 }
 
 std::string propose(const Path& recipe, const std::vector<std::string>& overrides,
                     const Images& images) {
   auto whole = recipe::Recipe::load(recipe, overrides);
   const auto plan =
-      method::price_of(method::read_experiment<method::gs_wgan::MethodOptions>(whole));
+      method::price_of(method::read_experiment(whole, method::gs_wgan::Entry::info()));
   std::vector<std::string> all = overrides;
   all.push_back("images.shape=" + images.shape);
   all.push_back(fmt::format("images.classes={}", images.classes));
@@ -96,7 +100,7 @@ Terms read_terms(const std::string& text) {
   auto recipe = recipe::Recipe::parse(text, "the server's terms");
   const Read read = read_sections(recipe);
   recipe.finish();
-  const privacy::PrivacyOptions& privacy = read.privacy;
+  const method::PrivacyOptions& privacy = read.privacy;
   Terms terms{.text = text,
               .form = {.steps = read.method.critic_steps,
                        .rows = method::needed(privacy.generated_batch, "generated_batch"),
@@ -110,9 +114,9 @@ Terms read_terms(const std::string& text) {
               .generator = read.generator,
               .optimizer = read.optimizer,
               .method = read.method};
-  if (terms.barrier != "row" && terms.barrier != "batch")
-    throw InvalidArgument(
-        violation("privacy.barrier", "row or batch in a federated training", terms.barrier));
+  if (terms.barrier != method::Barrier::kRow && terms.barrier != method::Barrier::kBatch)
+    throw InvalidArgument(violation("privacy.barrier", "row or batch in a federated training",
+                                    method::name_of(terms.barrier)));
   require_small(terms.form);
   terms.method.seed.reset();
   terms.method.warm_cache.reset();

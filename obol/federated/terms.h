@@ -14,9 +14,9 @@
 #include "obol/federated/messages.h"
 #include "obol/method/gs_wgan/options.h"
 #include "obol/method/optimizer_options.h"
+#include "obol/method/privacy_options.h"
 #include "obol/model/options.h"
 #include "obol/privacy/event.h"
-#include "obol/privacy/plan.h"
 #include "obol/recipe/fields.h"
 
 namespace obol::federated {
@@ -33,7 +33,7 @@ struct Terms {
   std::string text;
   std::string hash;
   Form form;
-  std::string barrier;  // row or batch
+  method::Barrier barrier;  // row or batch
   std::string schedule;
   std::int64_t clients;
   double noise_multiplier;
@@ -43,6 +43,8 @@ struct Terms {
   method::gs_wgan::MethodOptions method;  // without a seed: no other machine chooses it
 
   [[nodiscard]] privacy::Event per_answer() const;
+  // Of an answer that carry noise of their own.
+  [[nodiscard]] double outputs() const;
   // That an honest answer has; see longest_answer.
   [[nodiscard]] double longest() const;
 };

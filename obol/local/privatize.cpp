@@ -15,6 +15,7 @@
 #include "obol/base/interrupt.h"
 #include "obol/base/random.h"
 #include "obol/data/fingerprint.h"
+#include "obol/local/published.h"
 #include "obol/privacy/ledger.h"
 #include "obol/privacy/registry.h"
 
@@ -120,7 +121,7 @@ privacy::Certificate write_certificate_of(const Path& folder, const Privatizatio
   }
   privacy::write_certificate(folder,
                              {.delta = Delta{how.delta}, .published = published_count(how)});
-  return privacy::verify_certificate(folder);
+  return privacy::verify_certificate(folder, published_counts);
 }
 
 // What the data have cost on this machine, before this, and from now on.
@@ -148,7 +149,7 @@ Path certificate_folder_of(const Path& path) {
 bool check_certificate(const Privatized& data, const Path& folder) {
   std::error_code ignored;
   if (!fs::exists(folder / privacy::kCertificateName, ignored)) return false;
-  const privacy::Certificate certificate = privacy::verify_certificate(folder);
+  const privacy::Certificate certificate = privacy::verify_certificate(folder, published_counts);
   const privacy::LedgerRecord& ledger = certificate.ledger;
   const Privatization& how = data.how;
   const auto require = [&](bool is_so, std::string_view what) {

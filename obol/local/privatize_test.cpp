@@ -6,6 +6,7 @@
 
 #include "obol/data/testing.h"
 #include "obol/data/writer.h"
+#include "obol/local/published.h"
 
 namespace obol::local {
 namespace {
@@ -48,7 +49,8 @@ TEST_F(Privatize, WritesRecordsAndACertificateThatVerifies) {
   EXPECT_EQ(data.count(), 30);
   EXPECT_TRUE(data.labels.empty());
   EXPECT_TRUE(data.how.is_private());
-  const privacy::Certificate certificate = privacy::verify_certificate(outcome.certificate_folder);
+  const privacy::Certificate certificate =
+      privacy::verify_certificate(outcome.certificate_folder, published_counts);
   EXPECT_EQ(certificate.ledger.header.fingerprint, data.how.fingerprint);
   EXPECT_EQ(certificate.ledger.header.records, 30);
   EXPECT_EQ(certificate.ledger.entries.size(), 1U);
@@ -93,7 +95,7 @@ TEST_F(Privatize, IsTheSameForASeedAndAnotherWithout) {
   EXPECT_NE(numbers("c.npz", 8), first);
   EXPECT_NE(numbers("d.npz", std::nullopt), numbers("e.npz", std::nullopt));
   EXPECT_FALSE(read_privatized(at("a.npz")).how.is_private());
-  EXPECT_FALSE(privacy::verify_certificate(at("a-certificate")).is_private());
+  EXPECT_FALSE(privacy::verify_certificate(at("a-certificate"), published_counts).is_private());
 }
 
 TEST_F(Privatize, KeepsLabelsByRandomizedResponseAsASecondEvent) {

@@ -12,6 +12,7 @@
 
 #include "obol/base/error.h"
 #include "obol/data/npy.h"
+#include "obol/local/published.h"
 #include "obol/privacy/event_json.h"
 
 namespace obol::local {
@@ -217,7 +218,7 @@ std::int64_t Privatized::count() const {
 std::optional<privacy::PublishedCount> published_count(const Privatization& how) {
   constexpr double kFormulaHoldsBelow = 0.5;
   if (how.delta >= kFormulaHoldsBelow) return std::nullopt;
-  return privacy::published_locally(how.events.at(0).event, how.sensitivity / how.radius);
+  return published_locally(how.events.at(0).event, how.sensitivity / how.radius);
 }
 
 std::string fingerprint_of(const Privatized& data) {

@@ -37,16 +37,17 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
   std::vector<privacy::PlannedEvent> planned;
   if (plan) planned = within_budget(*plan);
   const barrier::WorkStream stream(options.device);
-  if (experiment.seed) torch::manual_seed(static_cast<std::uint64_t>(*experiment.seed));
+  if (experiment.method.seed)
+    torch::manual_seed(static_cast<std::uint64_t>(*experiment.method.seed));
   Place place = take_place({.folder = options.folder,
                             .resume = options.resume,
                             .recipe = experiment.resolved,
-                            .seed = experiment.seed,
+                            .seed = experiment.method.seed,
                             .neighbours = plan ? std::optional(plan->neighbours) : std::nullopt},
                            data);
   const std::int64_t resumed_at = place.ledger ? place.ledger->head().entries : 0;
-  const std::unique_ptr<RandomBits> bits = make_bits(experiment.seed, resumed_at);
-  if (!experiment.seed) torch::manual_seed((*bits)());
+  const std::unique_ptr<RandomBits> bits = make_bits(experiment.method.seed, resumed_at);
+  if (!experiment.method.seed) torch::manual_seed((*bits)());
   run::Steps steps = experiment.steps;
   steps.total = terms.steps;
   run::Disclosures disclosures(place.folder);

@@ -19,6 +19,7 @@
 #include "obol/data/private.h"
 #include "obol/method/experiment.h"
 #include "obol/privacy/guard.h"
+#include "obol/privacy/plan.h"
 #include "obol/run/loop.h"
 
 namespace obol::method {

@@ -233,12 +233,14 @@ CertificateTerms terms_of(const json& certificate, const std::string& where) {
 }
 
 // The count as the folder gives it; nothing where it gives none that is like this one.
-std::optional<PublishedCount> derived(const PublishedCount& claimed, const Path& run,
-                                      const LedgerRecord& ledger) {
-  for (const PublishedCount& count : published_counts(run, ledger)) {
+std::optional<PublishedCount> derived(const PublishedCount& claimed, const PublishedCounts& counts,
+                                      const Path& run, const LedgerRecord& ledger) {
+  if (!counts) return std::nullopt;
+  for (const PublishedCount& count : counts(run, ledger)) {
     if (!is_same_count(count, claimed)) continue;
     PublishedCount found = claimed;
     found.holds = count.holds;
+    found.reason = count.reason;
     return found;
   }
   return std::nullopt;
@@ -362,10 +364,10 @@ std::string to_markdown(const Certificate& certificate) {
   return text;
 }
 
-CertificateTerms read_terms(const Path& run) {
+CertificateTerms read_terms(const Path& run, const PublishedCounts& counts) {
   CertificateTerms terms = terms_of(read_certificate(run), (run / kCertificateName).string());
   if (terms.published)
-    terms.published = derived(*terms.published, run, read_ledger(run / kLedgerName));
+    terms.published = derived(*terms.published, counts, run, read_ledger(run / kLedgerName));
   return terms;
 }
 
@@ -378,13 +380,13 @@ void write_certificate(const Path& run, const CertificateTerms& terms) {
   write_file(run / kCertificateName, to_json(certificate));
 }
 
-Certificate verify_certificate(const Path& run) {
+Certificate verify_certificate(const Path& run, const PublishedCounts& counts) {
   const std::string where = (run / kCertificateName).string();
   const json claimed = read_certificate(run);
   const LedgerRecord ledger = read_ledger(run / kLedgerName);
   CertificateTerms terms = terms_of(claimed, where);
   if (terms.published) {
-    terms.published = derived(*terms.published, run, ledger);
+    terms.published = derived(*terms.published, counts, run, ledger);
     if (!terms.published)
       throw VerificationFailed(violation(
           "as_published", "the count that follows from the recipe beside it", "another", where));

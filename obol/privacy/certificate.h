@@ -56,17 +56,18 @@ std::string in_words(const Guarantee& guarantee);
 std::string to_json(const Certificate& certificate);
 std::string to_markdown(const Certificate& certificate);
 
-// What a certificate says of itself; DataError where it is none. A published count that does not
-// follow from the folder (published_counts) is left out.
-CertificateTerms read_terms(const Path& run);
+// What a certificate says of itself; DataError where it is none. A published count that is not
+// among `counts` of the folder is left out.
+CertificateTerms read_terms(const Path& run, const PublishedCounts& counts = {});
 
 // Lists what was disclosed in that folder as not covered, beside what the terms have.
 void write_certificate(const Path& run, const CertificateTerms& terms);
 
-// Recomputes everything from the ledger, and the published count from the recipe.
+// Recomputes everything from the ledger, and the published count from what `counts` derives:
+// without it, a certificate with such a count is refused.
 // VerificationFailed names the first difference. Processors and mathematical libraries differ in
 // rounding: an epsilon may be larger than the one that is recomputed by 1e-6 of it, and less by
 // 1e-9 of it. Nothing else may differ, but the order of a Renyi divergence, by 1e-6 of it.
-Certificate verify_certificate(const Path& run);
+Certificate verify_certificate(const Path& run, const PublishedCounts& counts = {});
 
 }  // namespace obol::privacy

@@ -39,7 +39,7 @@ class Certified : public ::testing::Test {
 
   std::string failure() {
     try {
-      verify_certificate(run);
+      verify_certificate(run, counts);
     } catch (const VerificationFailed& error) {
       return error.what();
     } catch (const DataError& error) {
@@ -48,24 +48,31 @@ class Certified : public ::testing::Test {
     return "";
   }
 
-  // Of a recipe that is then beside the ledger.
+  // Follows from what lies beside the ledger, as long as that does.
   PublishedCount recipe_count(int rows) {
-    write_file(
-        run / "recipe.toml",
-        "[privacy]\nbarrier = \"" + std::string(rows > 1 ? "row" : "batch") +
-            "\"\nsampling_rate = 0.01\nnoise_multiplier = " + std::to_string(rows > 1 ? 7 : 1) +
-            ".0\nsteps = 500\ngenerated_batch = " + std::to_string(rows) +
-            "\ndelta = 1e-5\nfollows = \"dp-sinkhorn\"\n");
-    return published_counts(run, read_ledger(run / kLedgerName)).at(0);
+    write_file(run / "recipe.toml", "");
+    count = {.paper = "A Paper",
+             .purpose = "training",
+             .per_release = SampledGaussian{0.01, rows > 1 ? 7.0 : 1.0, rows},
+             .outputs_per_step = rows,
+             .holds = rows == 1,
+             .reason = "its outputs share a subsample"};
+    return count;
   }
 
   TemporaryFolder folder;
   Path run = folder.path();
+  PublishedCount count{};
+  PublishedCounts counts = [this](const Path& folder_of_run, const LedgerRecord&) {
+    return std::filesystem::exists(folder_of_run / "recipe.toml")
+               ? std::vector<PublishedCount>{count}
+               : std::vector<PublishedCount>{};
+  };
 };
 
 TEST_F(Certified, SaysWhatWasSpentAndVerifies) {
   write_certificate(run, {.delta = Delta{1e-5}});
-  const Certificate certificate = verify_certificate(run);
+  const Certificate certificate = verify_certificate(run, counts);
   EXPECT_EQ(certificate.guarantee.epsilon,
             account({Gaussian{50, 1}, with_count(kSteps, 321)}, Delta{1e-5}).epsilon);
   EXPECT_TRUE(certificate.is_private());
@@ -157,9 +164,9 @@ TEST_F(Certified, WhatIsNoCertificateIsBadData) {
 }
 
 TEST_F(Certified, ShowsThePublishedCountBesideTheGuaranteeAndSaysThatItIsNone) {
-  const PublishedCount count = recipe_count(49);
+  count = recipe_count(49);
   write_certificate(run, {.delta = Delta{1e-5}, .published = count});
-  const Certificate certificate = verify_certificate(run);
+  const Certificate certificate = verify_certificate(run, counts);
   ASSERT_TRUE(certificate.published);
   EXPECT_EQ(certificate.published->releases, 321);
   RdpAccountant paper;
@@ -175,7 +182,7 @@ TEST_F(Certified, ShowsThePublishedCountBesideTheGuaranteeAndSaysThatItIsNone) {
 
 // It is recomputed from the recipe, and never taken from the certificate.
 TEST_F(Certified, APublishedCountThatTheRecipeDoesNotGiveIsFound) {
-  const PublishedCount count = recipe_count(1);
+  count = recipe_count(1);
   ASSERT_TRUE(count.holds);
   const std::vector<std::function<void(ordered_json&)>> changes = {
       [](auto& c) { c["as_published"]["paper"] = "an independent audit"; },
@@ -195,25 +202,25 @@ TEST_F(Certified, APublishedCountThatTheRecipeDoesNotGiveIsFound) {
   write_certificate(run, {.delta = Delta{1e-5}, .published = count});
   std::filesystem::remove(run / "recipe.toml");
   EXPECT_NE(failure().find("as_published"), std::string::npos) << "nothing to derive it from";
-  EXPECT_FALSE(read_terms(run).published);
+  EXPECT_FALSE(read_terms(run, counts).published);
 }
 
 TEST_F(Certified, OfAGroupShowsNoCountOfSingleRecords) {
-  const PublishedCount count = recipe_count(1);
+  count = recipe_count(1);
   write_certificate(run,
                     {.delta = Delta{1e-5}, .accounting = {.group_size = 3}, .published = count});
-  EXPECT_FALSE(verify_certificate(run).published);
+  EXPECT_FALSE(verify_certificate(run, counts).published);
 }
 
 TEST_F(Certified, ListsEverythingThatWasOpened) {
   write_certificate(run, {.delta = Delta{1e-5}});
   write_file(run / kDisclosuresName, "{\"reason\":\"distances to private images\"}\n");
   EXPECT_NE(failure().find("distances to private images"), std::string::npos) << failure();
-  const CertificateTerms terms = read_terms(run);
+  const CertificateTerms terms = read_terms(run, counts);
   write_certificate(run, terms);
   write_certificate(run, terms);
   EXPECT_EQ(failure(), "");
-  const auto items = verify_certificate(run).not_covered;
+  const auto items = verify_certificate(run, counts).not_covered;
   EXPECT_EQ(std::count(items.begin(), items.end(), "what was opened: distances to private images"),
             1);
 }

@@ -104,6 +104,25 @@ Event with_count(Event event, std::int64_t count) {
   return event;
 }
 
+double joint(double noise_multiplier, double outputs) {
+  return noise_multiplier / std::sqrt(outputs);
+}
+
+Event with_noise(Event event, double noise_multiplier) {
+  std::visit(
+      [&](auto& one) {
+        if constexpr (requires { one.noise_multiplier; })
+          one.noise_multiplier = noise_multiplier;
+        else if constexpr (requires { one.scale; })
+          one.scale = noise_multiplier;
+        else
+          throw InvalidArgument(violation("an event whose noise is to be found",
+                                          "one that adds noise", name_of(Event(one))));
+      },
+      event);
+  return event;
+}
+
 bool same_mechanism(const Event& first, const Event& second) {
   if (first.index() != second.index()) return false;
   return std::visit(

@@ -4,7 +4,7 @@
 //
 // A noise multiplier is the noise's standard deviation over the (l2) sensitivity; a Laplace scale
 // is likewise over the (l1) sensitivity. If one subsample gives n outputs that each carry the noise
-// multiplier sigma, that is ONE event with sigma / sqrt(n): the outputs share the subsample.
+// multiplier sigma, that is ONE event with joint(sigma, n): the outputs share the subsample.
 // Why each event costs what it costs: docs/guarantees/.
 #pragma once
 
@@ -101,6 +101,13 @@ std::string describe(const Event& event);
 
 std::int64_t count_of(const Event& event);
 Event with_count(Event event, std::int64_t count);
+
+// The noise multiplier that `outputs` outputs of one subsample have together, each of which carries
+// noise of multiplier `noise_multiplier`: noise_multiplier / sqrt(outputs), since a record may move
+// every one of them.
+double joint(double noise_multiplier, double outputs);
+// The event with another noise multiplier, or scale. InvalidArgument where it has neither.
+Event with_noise(Event event, double noise_multiplier);
 
 // The same release whatever its count.
 bool same_mechanism(const Event& first, const Event& second);

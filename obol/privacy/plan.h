@@ -1,39 +1,64 @@
-// What a recipe is going to release, and what that will cost: its section [privacy], in which
-// everything stands that buys privacy, and nothing else.
+// What is going to be released from one budget: several named releases, and what they will cost.
 //
-//   Plan plan = plan_of(recipe.read<PrivacyOptions>("privacy"));
+//   Plan plan = make_plan({.neighbours = Neighbours::kAddRemove,
+//                          .delta = Delta{1e-5},
+//                          .budget = Epsilon{10},
+//                          .steps = 1,
+//                          .releases = [](std::int64_t) -> std::vector<Release> {
+//                            return {{"class histogram", Gaussian{.count = 1}, 0.2},
+//                                    {"training", Gaussian{.count = 1}, 0.8}};
+//                          }});
 //   account(plan.events(), plan.delta).epsilon                 // the price, before paying
+//
+// What is released, and in which shares of the budget, is for a method to say.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "obol/privacy/accountant.h"
+#include "obol/privacy/calibrate.h"
+#include "obol/privacy/ledger.h"
 #include "obol/privacy/published.h"
-#include "obol/recipe/fields.h"
 
 namespace obol::privacy {
 
-struct PrivacyOptions {
-  // No defaults: what buys privacy must be said.
-  std::optional<std::string> barrier;
-  std::optional<double> sampling_rate;
-  std::optional<std::int64_t> shards;
-  std::optional<std::string> schedule;
-  std::optional<double> noise_multiplier;
-  std::optional<std::int64_t> steps;
-  std::optional<std::int64_t> spare_steps;
-  std::optional<std::int64_t> generated_batch;
-  std::optional<double> epsilon;
-  std::optional<double> delta;
-  std::optional<double> histogram_noise;
-  std::optional<std::int64_t> validation_releases;
-  std::optional<double> validation_noise;
-  std::optional<std::string> follows;
+// With a share, the noise of the event is the plan's to choose: its multiplier becomes
+// joint(factor, share), where one factor is common to all releases that have a share. So shares are
+// in units of 1 / multiplier^2, in which the releases of Gaussian mechanisms add up. Without a
+// share the event stays as it is.
+struct Release {
+  std::string purpose;
+  Event event;
+  std::optional<double> share = std::nullopt;
+};
 
-  void describe(recipe::Fields& fields);
+// What the plan of these releases has at that factor.
+std::vector<PlannedEvent> with_noise(const std::vector<Release>& releases, double factor);
+
+// The least factor that the budget allows. InvalidArgument where no release has a share.
+double smallest_factor(const Budget& budget, const std::vector<Release>& releases,
+                       const Accounting& how = {});
+
+// One of noise_multiplier and steps may be left out where there is a budget: the least noise, the
+// most steps are then found.
+struct PlanRequest {
+  Neighbours neighbours;
+  Delta delta;
+  std::optional<Epsilon> budget = std::nullopt;
+  std::optional<double> noise_multiplier = std::nullopt;  // the factor
+  std::optional<std::int64_t> steps = std::nullopt;       // of training that release something
+  // Of so many steps; the last is the one that makes a step of training.
+  std::function<std::vector<Release>(std::int64_t steps)> releases;
+};
+
+// What the same releases would cost under an assumption that has not been proved.
+struct Supposition {
+  std::string assumption;  // "if ...", for people
+  Event event;
 };
 
 struct Plan {
@@ -42,10 +67,10 @@ struct Plan {
   Delta delta;
   std::optional<Epsilon> budget;
   std::optional<PublishedCount> published;
-  // What shards that are drawn would cost if their being drawn hid who was, which nobody has
-  // proved: a critic remembers.
-  std::optional<Event> if_amplified;
-  double noise_multiplier;  // of one output, as in the recipe or calibrated
+  std::optional<Supposition> supposed;
+  double noise_multiplier;  // the factor: of one output, as in the recipe or calibrated
+  // Of training that release something, which is not how often an optimiser steps: what was
+  // released once may serve any number of its steps.
   std::int64_t steps;
   std::int64_t releases;  // of training that one record meets; what a ledger will have
   // "noise_multiplier 0.87 (calibrated)": what the recipe left open, and was found for the budget.
@@ -54,10 +79,9 @@ struct Plan {
   [[nodiscard]] std::vector<Event> events() const;
 };
 
-// InvalidArgument where a key is missing, or does not go with the others, or the barrier is none:
-// there is nothing to account for. One of noise_multiplier
-// and steps may be left out where epsilon is given: the least noise, the most steps are then found.
-Plan plan_of(const PrivacyOptions& options, const Accounting& how = {});
+// InvalidArgument where too much is left out; BudgetExceeded where the budget does not allow one
+// step.
+Plan make_plan(const PlanRequest& request, const Accounting& how = {});
 
 // What of the plan is within its budget: training ends earlier where all of it is not.
 // BudgetExceeded where not one step is.

@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "obol/base/error.h"
 #include "obol/base/text.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/event_json.h"
 #include "obol/privacy/gaussian.h"
-#include "obol/privacy/plan.h"
-#include "obol/recipe/recipe.h"
 
 namespace obol::privacy {
 namespace {
@@ -28,22 +23,8 @@ double claimed_locally(const Event& event, Delta delta) {
   const auto* gaussian = std::get_if<LocalGaussian>(&event);
   if (gaussian == nullptr) return account({event}, Delta{0}).epsilon;
   if (gaussian->count == 0) return 0;
-  const double together =
-      gaussian->noise_multiplier / std::sqrt(static_cast<double>(gaussian->count));
+  const double together = joint(gaussian->noise_multiplier, static_cast<double>(gaussian->count));
   return zhao_epsilon(together, delta).value();
-}
-
-std::string reason_of(const PublishedCount& count) {
-  if (count.outputs_per_step > 1)
-    return fmt::format(
-        "it counts the {0} outputs of a step as if each had drawn a subsample of its own, but all "
-        "{0} come from the same one, so that a record which is drawn is exposed {0} times at once",
-        count.outputs_per_step);
-  if (is_local(count))
-    return "it takes the radius of the ball for the most by which two inputs differ, but two "
-           "points of a ball may be further apart";
-  return "it relies on which part of the data was drawn staying secret, but the critics remember "
-         "when they were drawn, and the argument does not cover that";
 }
 
 // A sound count is one of the very mechanism that was used.
@@ -67,20 +48,6 @@ bool is_close(const Event& first, const Event& second) {
   for (const auto& [key, value] : a.items())
     if (!b.contains(key) || !is_close(value, b.at(key))) return false;
   return true;
-}
-
-// A recipe that has no price gives no count, and neither does one that would take minutes to count.
-std::vector<PublishedCount> counts_of_recipe(const Path& path) {
-  constexpr std::uint64_t kLargestRecipe = std::uint64_t{1} << 20;
-  constexpr std::int64_t kMostSteps = 100'000'000;
-  try {
-    auto recipe = recipe::Recipe::parse(read_text(path, kLargestRecipe), path.string());
-    const auto options = recipe.read<PrivacyOptions>("privacy");
-    if (!options.follows || options.steps.value_or(0) > kMostSteps) return {};
-    return {plan_of(options).published.value()};
-  } catch (const Error&) {
-    return {};
-  }
 }
 
 }  // namespace
@@ -138,34 +105,12 @@ std::string in_words(const PublishedEpsilon& published, double guarantee) {
   const std::string start = fmt::format("As published, the count of {} gives epsilon {}",
                                         published.count.paper, rounded_up(published.epsilon));
   std::vector<std::string> reasons;
-  if (!published.count.holds) reasons.push_back(reason_of(published.count));
+  if (!published.count.holds) reasons.push_back(published.count.reason);
   if (!published.left_out.empty())
     reasons.push_back(
         fmt::format("it leaves out what else was released: {}", join(published.left_out, ", ")));
   return fmt::format("{}. That is not a guarantee: {}. What can be proved is epsilon {}.", start,
                      join(reasons, "; and "), rounded_up(guarantee));
-}
-
-PublishedCount published_locally(const Event& records, double radii) {
-  // The paper's noise is over the radius: so much larger does its multiplier look.
-  Event event = with_count(records, 1);
-  if (auto* gaussian = std::get_if<LocalGaussian>(&event)) gaussian->noise_multiplier *= radii;
-  if (auto* laplace = std::get_if<LocalLaplace>(&event)) laplace->scale *= radii;
-  return {.paper = "Reshetova et al. (local privacy with entropic Wasserstein distances)",
-          .purpose = "records",
-          .per_release = event,
-          .outputs_per_step = 1,
-          .holds = false};
-}
-
-std::vector<PublishedCount> published_counts(const Path& run, const LedgerRecord& ledger) {
-  if (ledger.header.neighbours != Neighbours::kPerson) return counts_of_recipe(run / "recipe.toml");
-  std::vector<PublishedCount> counts;
-  for (const PlannedEvent& one : released_in(ledger))
-    if (one.purpose == "records" && counts.empty())
-      for (const double radii : {2.0, std::numbers::sqrt2})
-        counts.push_back(published_locally(one.event, radii));
-  return counts;
 }
 
 bool is_same_count(const PublishedCount& first, const PublishedCount& second) {

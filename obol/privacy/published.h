@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct PublishedCount {
   Event per_release;
   std::int64_t outputs_per_step;  // that are counted one by one, though they share a subsample
   bool holds;                     // a sound count of these releases, only less tight
+  std::string reason = {};        // "it counts ...": why it does not hold, where it does not
 };
 
 struct PublishedEpsilon {
@@ -48,16 +50,14 @@ PublishedEpsilon account_as_published(const PublishedCount& count, std::int64_t 
 // For a review board: what the published number is, and why it is none to rely on.
 std::string in_words(const PublishedEpsilon& published, double guarantee);
 
-// Of privatised records, whose sensitivity is so many radii.
-PublishedCount published_locally(const Event& records, double radii);
-
-// The counts that a certificate in this folder may show: that of its recipe.toml, or, for
-// privatised records, those that follow from the ledger, where a sensitivity is 2 or sqrt(2) radii.
-// None where there is nothing to derive one from.
-std::vector<PublishedCount> published_counts(const Path& run, const LedgerRecord& ledger);
+// Derives the counts that a certificate in this folder may show, from the recipe and the ledger
+// beside it and never from the certificate. None where there is nothing to derive one from. What
+// was trained, and by which paper's recipe, is known above this module (obol/method, obol/local).
+using PublishedCounts =
+    std::function<std::vector<PublishedCount>(const Path& run, const LedgerRecord& ledger)>;
 
 // Whether the two are alike up to the rounding of a calibration (1e-6 of a number). What `holds`
-// says is not looked at.
+// and `reason` say is not looked at.
 bool is_same_count(const PublishedCount& first, const PublishedCount& second);
 
 }  // namespace obol::privacy

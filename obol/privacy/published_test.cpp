@@ -59,30 +59,22 @@ TEST_F(Published, LeavesOutWhatWasRecovered) {
   EXPECT_FALSE(of(Ledger::open(copy).record()).is_a_guarantee()) << "recovered";
 }
 
-TEST_F(Published, CountsComeFromTheRecipeBesideTheLedger) {
-  EXPECT_TRUE(published_counts(folder.path(), ledger.record()).empty());
-  const std::string recipe =
-      "[privacy]\nbarrier = \"batch\"\nsampling_rate = 0.01\nnoise_multiplier = 1.0\nsteps = 300\n"
-      "generated_batch = 10\ndelta = 1e-5\n";
-  write_file(folder.path() / "recipe.toml", recipe);
-  EXPECT_TRUE(published_counts(folder.path(), ledger.record()).empty());
-  write_file(folder.path() / "recipe.toml", recipe + "follows = \"dp-sinkhorn\"\n");
-  const auto counts = published_counts(folder.path(), ledger.record());
-  ASSERT_EQ(counts.size(), 1U);
-  EXPECT_TRUE(counts[0].holds);
-  EXPECT_TRUE(same_mechanism(counts[0].per_release, kCountedStep));
+TEST_F(Published, IsNoGuaranteeForTheReasonThatItsCountHas) {
+  PublishedCount count = kSound;
+  count.holds = false;
+  count.reason = "it forgets something";
+  ledger.reserve("training", with_count(kCountedStep, 300));
+  const auto published = account_as_published(count, released_in(ledger.record()), Delta{1e-5});
+  EXPECT_NE(in_words(published, 4.7).find("not a guarantee: it forgets something. "),
+            std::string::npos);
 }
 
-TEST_F(Published, CountsOfPrivatisedRecordsTakeTheRadius) {
-  const Path local = folder.path() / "local.jsonl";
-  Ledger records = Ledger::create(local, some_header(Neighbours::kPerson));
-  records.reserve("records", LocalGaussian{3, 1});
-  const auto counts = published_counts(folder.path(), records.record());
-  ASSERT_EQ(counts.size(), 2U);
-  EXPECT_TRUE(same_mechanism(counts[0].per_release, LocalGaussian{6, 1}));
-  EXPECT_FALSE(counts[0].holds || counts[1].holds);
-  EXPECT_TRUE(is_same_count(counts[0], published_locally(LocalGaussian{3, 1}, 2 * (1 + 1e-9))));
-  EXPECT_FALSE(is_same_count(counts[0], counts[1]));
+TEST_F(Published, CountsAreTheSameUpToTheRoundingOfACalibration) {
+  PublishedCount other = kSound;
+  other.per_release = SampledGaussian{0.01, 1 + 1e-9, 1};
+  EXPECT_TRUE(is_same_count(kSound, other));
+  other.per_release = SampledGaussian{0.01, 1 + 1e-3, 1};
+  EXPECT_FALSE(is_same_count(kSound, other));
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 //   };
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -53,6 +56,17 @@ class Fields {
   // `choices` empty: any text.
   virtual void text(std::string_view key, std::optional<std::string>& value, const Choices& choices,
                     std::string_view meaning) = 0;
+
+  // A word for each value of an enumeration, in its order.
+  template <class Enum, std::size_t kCount>
+  void choice(std::string_view key, std::optional<Enum>& value,
+              const std::array<std::string_view, kCount>& words, std::string_view meaning) {
+    std::optional<std::string> word;
+    if (value) word = words.at(static_cast<std::size_t>(*value));
+    text(key, word, Choices(words.begin(), words.end()), meaning);
+    if (word)
+      value = static_cast<Enum>(std::find(words.begin(), words.end(), *word) - words.begin());
+  }
 
   void integer(std::string_view key, std::int64_t& value, const Limits& limits,
                std::string_view meaning) {

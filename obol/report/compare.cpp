@@ -87,7 +87,8 @@ Html runs_table(const std::vector<RunFacts>& all) {
   for (const RunFacts& facts : all) {
     is_missing = is_missing || !facts.evaluation;
     std::string method = facts.method;
-    if (facts.privacy.barrier) method += (method.empty() ? "" : ", ") + *facts.privacy.barrier;
+    if (facts.privacy.barrier)
+      method += (method.empty() ? "" : ", ") + std::string(method::name_of(*facts.privacy.barrier));
     table.rows.push_back(
         {tag("strong", facts.name) + tag("small", facts.title()) + tag("small", method),
          epsilon_cell(facts), published_cell(facts), accuracy_cell(facts, "logreg"),

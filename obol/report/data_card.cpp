@@ -32,7 +32,7 @@ std::string what_it_is(const CardFacts& facts) {
                                               : std::string()));
   row("method",
       fmt::format("{}, barrier `{}`; every value is in `recipe.toml`", markdown(facts.run.method),
-                  facts.run.privacy.barrier.value_or("none")));
+                  method::name_of(facts.run.privacy.barrier.value_or(method::Barrier::kNone))));
   row("trained by", fmt::format("obol {} ({})", markdown(ledger.version), markdown(ledger.commit)));
   row("drawn with", facts.seed ? fmt::format("seed {}", *facts.seed) : "secure random numbers");
   return text;

@@ -10,6 +10,8 @@
 #include "obol/base/random.h"
 #include "obol/base/text.h"
 #include "obol/data/catalogue.h"
+#include "obol/method/certificates.h"
+#include "obol/method/methods.h"
 #include "obol/report/released_recipe.h"
 #include "obol/run/grid.h"
 
@@ -19,11 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kColumns = 10;
-
-struct MethodName {
-  std::optional<std::string> name;
-  void describe(recipe::Fields& fields) { fields.text("name", name, {}, "what trains"); }
-};
 
 // "runs/a/" is called a.
 std::string name_of(const Path& run) {
@@ -91,7 +88,10 @@ std::string RunFacts::data_name() const {
   return data::find_known(last) != nullptr ? last : *data.source;
 }
 
-bool RunFacts::is_local() const { return method == "ldp-wgan"; }
+bool RunFacts::is_local() const {
+  const method::MethodInfo* info = method::find_method(method);
+  return info != nullptr && info->data == method::DataKind::kPrivatizedRecords;
+}
 
 bool RunFacts::has_classes() const {
   if (!is_local()) return true;
@@ -120,9 +120,9 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
                  .name = name_of(run),
                  .heading = recipe.read<recipe::Heading>(""),
                  .data = recipe.read<data::RecipeData>("data"),
-                 .privacy = recipe.read<privacy::PrivacyOptions>("privacy"),
+                 .privacy = recipe.read<method::PrivacyOptions>("privacy"),
                  .recipe = folder.recipe(),
-                 .method = recipe.read<MethodName>("method").name.value_or(""),
+                 .method = method::method_named_in(recipe).value_or(""),
                  .certificate = std::nullopt,
                  .has_ledger = fs::exists(folder.ledger()),
                  .metrics = {},
@@ -132,7 +132,7 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
   if (part == PrivatePart::kLeftOut)
     facts.recipe = released_recipe(
         facts.recipe, facts.has_public_data() ? PublicData::kYes : PublicData::kNo, where);
-  if (has_certificate) facts.certificate = privacy::verify_certificate(run);
+  if (has_certificate) facts.certificate = method::verify_certificate(run);
   if (fs::exists(folder.metrics())) facts.metrics = run::read_metrics(folder.metrics());
   if (const auto step = last_sample(folder)) {
     facts.samples_step = *step;

@@ -13,8 +13,8 @@
 #include "obol/data/picture.h"
 #include "obol/data/reader.h"
 #include "obol/evaluate/evaluation.h"
+#include "obol/method/privacy_options.h"
 #include "obol/privacy/certificate.h"
-#include "obol/privacy/plan.h"
 #include "obol/recipe/recipe.h"
 #include "obol/report/html.h"
 #include "obol/run/folder.h"
@@ -43,7 +43,7 @@ struct RunFacts {
   std::string name;  // of the folder
   recipe::Heading heading;
   data::RecipeData data;
-  privacy::PrivacyOptions privacy;
+  method::PrivacyOptions privacy;
   std::string recipe;  // its text; as it may be handed over, where the private part is left out
   std::string method;
   std::optional<privacy::Certificate> certificate;

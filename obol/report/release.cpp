@@ -20,6 +20,7 @@
 #include "obol/base/text.h"
 #include "obol/data/reader.h"
 #include "obol/data/writer.h"
+#include "obol/method/certificates.h"
 #include "obol/model/blueprint.h"
 #include "obol/report/data_card.h"
 #include "obol/report/report.h"
@@ -72,7 +73,7 @@ void copy_run(const Path& run, const Path& to) {
 
 // What is handed over, once its recipe is there.
 void require_guarantee(const Path& run, const Path& copy) {
-  const privacy::Certificate certificate = privacy::verify_certificate(copy);
+  const privacy::Certificate certificate = method::verify_certificate(copy);
   if (!certificate.is_private())
     throw InvalidArgument(
         violation(run.string(), "a run with a guarantee", certificate.ledger.header.randomness));
@@ -243,7 +244,7 @@ ReleaseCheck verify_release(const Path& folder, const std::optional<Path>& key) 
   return {.files = sums.size(),
           .signer = signer,
           .has_script = names.contains(run::kScriptName),
-          .certificate = privacy::verify_certificate(folder)};
+          .certificate = method::verify_certificate(folder)};
 }
 
 }  // namespace obol::report

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
+#include "obol/method/certificates.h"
 #include "obol/report/testing.h"
 
 namespace obol::report {
@@ -20,7 +21,7 @@ class ReportOfARun : public testing::Test {
                                           rows > 1 ? "row" : "batch", rows));
     privacy::CertificateTerms terms{.delta = Delta{1e-5}};
     terms.published =
-        published_counts(path(), privacy::read_ledger(path() / privacy::kLedgerName)).at(0);
+        method::published_counts(path(), privacy::read_ledger(path() / privacy::kLedgerName)).at(0);
     privacy::write_certificate(path(), terms);
     return path();
   }

@@ -12,7 +12,7 @@
 
 #include "obol/base/plot.h"
 #include "obol/base/text.h"
-#include "obol/privacy/certificate.h"
+#include "obol/method/certificates.h"
 #include "obol/run/folder.h"
 
 namespace obol::report {
@@ -183,7 +183,7 @@ SweepRun read_sweep_run(const Path& sweep, const std::string& name) {
     const auto folder = run::RunFolder::open(path);
     run.outcome = run::read_outcome(folder);
     if (std::filesystem::exists(folder.certificate(), ignored))
-      run.epsilon = privacy::verify_certificate(path).guarantee.epsilon;
+      run.epsilon = method::verify_certificate(path).guarantee.epsilon;
     run.evaluation = evaluate::read_evaluation(folder.evaluation());
   } catch (const Error& error) {
     run.error = error.what();

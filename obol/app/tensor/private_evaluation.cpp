@@ -14,10 +14,11 @@
 #include "obol/evaluate/epochs.h"
 #include "obol/evaluate/memorisation.h"
 #include "obol/evaluate/noisy.h"
+#include "obol/method/certificates.h"
+#include "obol/method/methods.h"
 #include "obol/method/place.h"
 #include "obol/privacy/certificate.h"
 #include "obol/privacy/guard.h"
-#include "obol/privacy/plan.h"
 #include "obol/recipe/recipe.h"
 #include "obol/run/grid.h"
 
@@ -102,9 +103,9 @@ Validation noisy_validation(const Work& work, const LabelledImages& synthetic, d
   const run::RunFolder& reading = work.subject.run("--noisy");
   const run::RunFolder folder = run::RunFolder::resume(reading.path(), reading.recipe());
   auto recipe = recipe::Recipe::parse(folder.recipe(), run::kRecipeName);
-  const privacy::Plan plan = privacy::plan_of(recipe.read<privacy::PrivacyOptions>("privacy"));
+  const privacy::Plan plan = method::plan_of(recipe);
   privacy::CertificateTerms terms{.delta = plan.delta, .published = plan.published};
-  if (std::filesystem::exists(folder.certificate())) terms = privacy::read_terms(folder.path());
+  if (std::filesystem::exists(folder.certificate())) terms = method::read_terms(folder.path());
   const Private<data::Dataset> training = work.subject.training();
   privacy::Ledger ledger = privacy::Ledger::open(folder.ledger());
   if (training.facts().declared_size != ledger.record().header.records)

@@ -13,7 +13,8 @@
 #include "obol/data/catalogue.h"
 #include "obol/data/fingerprint.h"
 #include "obol/evaluate/suite.h"
-#include "obol/method/method_name.h"
+#include "obol/method/certificates.h"
+#include "obol/method/methods.h"
 #include "obol/model/generator_file.h"
 #include "obol/model/sample.h"
 #include "obol/privacy/certificate.h"
@@ -123,7 +124,7 @@ Subject::Subject(const EvaluateRequest& request, const torch::Device& device) {
 
 void renew_certificate(const run::RunFolder& folder) {
   if (fs::exists(folder.certificate()))
-    privacy::write_certificate(folder.path(), privacy::read_terms(folder.path()));
+    privacy::write_certificate(folder.path(), method::read_terms(folder.path()));
 }
 
 void Subject::check_are_others() const {
@@ -180,7 +181,7 @@ void Subject::read_run(const EvaluateRequest& request, const torch::Device& devi
   folder_ = run::RunFolder::open(request.subject);
   auto recipe = recipe::Recipe::parse(folder_->recipe(), run::kRecipeName);
   described_ = recipe.read<data::RecipeData>("data");
-  is_local_ = method::method_of(recipe) == "ldp-wgan";
+  is_local_ = method::method_of(recipe).data == method::DataKind::kPrivatizedRecords;
   folder_->require_generator();
   generator_ = model::load_generator(folder_->generator());
   read_real(request);

@@ -1,13 +1,16 @@
-#include "obol/method/dp_sinkhorn/fit.h"
+#include "obol/method/fit.h"
 
 #include <memory>
+
+#include "obol/method/dp_sinkhorn/entry.h"
+#include "obol/method/dp_sinkhorn/method.h"
 
 namespace obol::method::dp_sinkhorn {
 namespace {
 
 Options options_of(const Experiment& experiment, const std::optional<privacy::Plan>& plan) {
-  const privacy::PrivacyOptions& privacy = experiment.privacy;
-  return {.method = experiment.method,
+  const PrivacyOptions& privacy = experiment.privacy;
+  return {.method = experiment.options<MethodOptions>(),
           .optimizer = experiment.optimizer,
           .generator = experiment.generator,
           .barrier = needed(privacy.barrier, "barrier"),
@@ -20,8 +23,7 @@ Options options_of(const Experiment& experiment, const std::optional<privacy::Pl
 
 }  // namespace
 
-run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& data,
-                 const FitOptions& options) {
+run::Outcome Entry::fit(const Experiment& experiment, const Data& data, const FitOptions& options) {
   const std::optional<privacy::Plan> plan = price_of(experiment);
   const Options method_options =
       recipe::located(experiment.places, "privacy", [&] { return options_of(experiment, plan); });

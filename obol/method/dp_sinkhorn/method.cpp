@@ -56,7 +56,7 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
   };
   located("generator.architecture",
           [&] { model::make_generator(options.generator, facts.shape, facts.num_classes); });
-  if (options.barrier == "record") {
+  if (options.barrier == Barrier::kRecord) {
     divides(options.generated_batch, "privacy.generated_batch");
     divides(options.method.second_batch, "method.second_batch");
     located("privacy", [&] {
@@ -77,7 +77,7 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
   }
   located("method.cost", [&] { transport::parse_cost(options.method.cost); });
   located("method.perturb", [&] {
-    if (options.method.perturb == "parameters" && options.barrier == "row")
+    if (options.method.perturb == "parameters" && options.barrier == Barrier::kRow)
       throw InvalidArgument(
           violation("method.perturb", "images with barrier row", options.method.perturb));
   });
@@ -90,7 +90,7 @@ DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& dat
       shape_(data.facts().shape),
       classes_(classes_of(data.facts())),
       records_count_(data.facts().declared_size),
-      features_(options.barrier == "record"
+      features_(options.barrier == Barrier::kRecord
                     ? parse_features(options.method.features, shape_).to(surroundings.device)
                     : Features()),
       records_(data, {.device = surroundings.device,
@@ -98,7 +98,7 @@ DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& dat
                       .features = features_.are_pixels()
                                       ? std::function<Tensor(const Tensor&)>()
                                       : [this](const Tensor& x) { return features_.of_records(x); },
-                      .by_class = options.barrier == "record"}),
+                      .by_class = options.barrier == Barrier::kRecord}),
       trainee_({options.generator, options.optimizer, options.method.average}, shape_,
                data.facts().num_classes, surroundings.device),
       recorded_(surroundings.device, surroundings.door) {
@@ -118,7 +118,7 @@ DpSinkhorn::DpSinkhorn(const Options& options, const Private<data::Dataset>& dat
 }
 
 void DpSinkhorn::start() {
-  if (options_.barrier != "record" || classes_ == 1) return;
+  if (options_.barrier != Barrier::kRecord || classes_ == 1) return;
   barrier::HistogramBarrier histogram(*surroundings_.door, *options_.histogram_noise);
   // A class that is hardly there must not be divided by what is left of it.
   const double least = std::max(1.0, 2 * *options_.histogram_noise);
@@ -140,7 +140,7 @@ Tensor DpSinkhorn::features_of(const Tensor& images) const { return features_(im
 void DpSinkhorn::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
   const double rate = trainee_.begin(step, options_.steps);
   metrics_ = {{"learning_rate", run::Public(rate, run::Origin::kSyntheticOnly)}};
-  const bool is_record = options_.barrier == "record";
+  const bool is_record = options_.barrier == Barrier::kRecord;
   if (is_record)
     metrics_.push_back(
         {"self_weight", run::Public(self_weight_at(options_.method, step, options_.steps),
@@ -268,9 +268,9 @@ barrier::Drawn<Tensor> DpSinkhorn::private_gradient(const Tensor& rows, const Te
 Tensor DpSinkhorn::release(const barrier::Drawn<Tensor>& gradient, std::int64_t rows) {
   const barrier::BarrierOptions bounds{.clip_norm = options_.method.clip_norm,
                                        .noise_multiplier = options_.noise_multiplier};
-  if (options_.barrier == "row")
+  if (options_.barrier == Barrier::kRow)
     return barrier::RowBarrier(*surroundings_.door, bounds).release(gradient, rows);
-  if (options_.barrier == "batch")
+  if (options_.barrier == Barrier::kBatch)
     return barrier::BatchBarrier(*surroundings_.door, bounds).release(gradient);
   return gradient.value.declassify("training without privacy", *surroundings_.disclosures)
       .value.clone();
@@ -318,7 +318,7 @@ void DpSinkhorn::step_rows() {
   // Rows beyond n stand in the self term alone: they are clipped like the others, and need no
   // noise.
   const Tensor released = release(gradient, n);
-  const bool is_clipped = options_.barrier != "none";
+  const bool is_clipped = options_.barrier != Barrier::kNone;
   const Tensor beyond = self.slice(0, n);
   note_norm(released);
   const Tensor whole =
@@ -355,7 +355,7 @@ void DpSinkhorn::load(const run::Sections& sections) {
 
 std::vector<run::Metric> DpSinkhorn::metrics() {
   std::vector<run::Metric> metrics = metrics_;
-  if (options_.method.perturb != "parameters" || options_.barrier == "record")
+  if (options_.method.perturb != "parameters" || options_.barrier == Barrier::kRecord)
     metrics.push_back(
         {"gradient_norm", run::Public(gradient_norm_.item<double>(), run::Origin::kReleased)});
   return metrics;

@@ -24,9 +24,9 @@
 #include "obol/barrier/records.h"
 #include "obol/method/dp_sinkhorn/options.h"
 #include "obol/method/features.h"
+#include "obol/method/privacy_options.h"
 #include "obol/method/trainee.h"
 #include "obol/model/generator.h"
-#include "obol/privacy/plan.h"
 #include "obol/recipe/place.h"
 #include "obol/run/loop.h"
 
@@ -36,7 +36,7 @@ struct Options {
   MethodOptions method;
   OptimizerOptions optimizer;
   model::GeneratorOptions generator;
-  std::string barrier;  // row, batch, record or none
+  Barrier barrier;
   double sampling_rate;
   double noise_multiplier = 0;
   std::int64_t generated_batch;

@@ -11,7 +11,7 @@
 #include "obol/base/error.h"
 #include "obol/base/file.h"
 #include "obol/data/sampler.h"
-#include "obol/method/dp_sinkhorn/fit.h"
+#include "obol/method/dp_sinkhorn/method.h"
 #include "obol/privacy/noise.h"
 
 namespace obol::method::dp_sinkhorn {
@@ -42,7 +42,8 @@ data::Dataset bands(const std::vector<std::int64_t>& sizes, unsigned seed) {
   return data;
 }
 
-Options some_options(const std::string& barrier) {
+Options some_options(const std::string& name) {
+  const Barrier barrier = barrier_from(name);
   Options options{.barrier = barrier,
                   .sampling_rate = 0.1,
                   .noise_multiplier = 0.7,
@@ -51,8 +52,8 @@ Options some_options(const std::string& barrier) {
                   .histogram_noise = 5};
   options.generator.width = 4;
   options.method.second_batch = 8;
-  options.method.regularization = barrier == "record" ? 4 : 5;
-  options.method.clip_norm = barrier == "record" ? 7 : 0.5;
+  options.method.regularization = barrier == Barrier::kRecord ? 4 : 5;
+  options.method.clip_norm = barrier == Barrier::kRecord ? 7 : 0.5;
   options.optimizer.learning_rate = 1e-2;
   return options;
 }
@@ -108,14 +109,14 @@ class Golden {
   }
 
   void start() {
-    if (options_.barrier != "record") return;
+    if (options_.barrier != Barrier::kRecord) return;
     sizes_ = noisy(torch::bincount(labels_).to(torch::kFloat), 1, *options_.histogram_noise)
                  .clamp_min(2 * *options_.histogram_noise);
   }
 
   void step(std::int64_t t) {
     for (const Tensor& p : generator_->parameters()) p.mutable_grad() = Tensor();
-    if (options_.barrier == "record")
+    if (options_.barrier == Barrier::kRecord)
       record_step(t);
     else
       row_step();
@@ -306,7 +307,7 @@ class Golden {
     const double sigma = options_.noise_multiplier;
     const Tensor head = g.slice(0, 0, n);
     Tensor released;
-    if (options_.barrier == "row") {
+    if (options_.barrier == Barrier::kRow) {
       const double root = std::sqrt(static_cast<double>(n));
       released = noisy(clipped(head, m.clip_norm), 2 * m.clip_norm * root, sigma / root);
     } else {

@@ -5,7 +5,7 @@
 namespace obol::method::dp_sinkhorn {
 
 void MethodOptions::describe(recipe::Fields& fields) {
-  fields.text("name", name, {"dp-sinkhorn"}, "the method");
+  fields.text("name", name, {kName}, "the method");
   fields.number("clip_norm", clip_norm, recipe::positive(),
                 "l2 bound on what the barrier clips: a row, all rows, a record's pull");
   fields.number("regularization", regularization, recipe::positive(),

@@ -11,9 +11,11 @@
 
 namespace obol::method::dp_sinkhorn {
 
+inline constexpr const char* kName = "dp-sinkhorn";
+
 // The section [method].
 struct MethodOptions {
-  std::string name = "dp-sinkhorn";
+  std::string name = kName;
   double clip_norm = 0.5;
   double regularization = 0.05;
   double average = 0;  // decay of the released moving average of the weights; 0: none

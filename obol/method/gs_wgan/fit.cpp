@@ -1,4 +1,4 @@
-#include "obol/method/gs_wgan/fit.h"
+#include "obol/method/fit.h"
 
 #include <filesystem>
 #include <memory>
@@ -10,14 +10,16 @@
 
 #include "obol/base/sha256.h"
 #include "obol/data/fingerprint.h"
+#include "obol/method/gs_wgan/entry.h"
+#include "obol/method/gs_wgan/method.h"
 #include "obol/method/place.h"
 
 namespace obol::method::gs_wgan {
 namespace {
 
 Options options_of(const Experiment& experiment, const std::optional<privacy::Plan>& plan) {
-  const privacy::PrivacyOptions& privacy = experiment.privacy;
-  return {.method = experiment.method,
+  const PrivacyOptions& privacy = experiment.privacy;
+  return {.method = experiment.options<MethodOptions>(),
           .optimizer = experiment.optimizer,
           .generator = experiment.generator,
           .barrier = needed(privacy.barrier, "barrier"),
@@ -56,39 +58,38 @@ Path warm_folder(const Path& cache, const Options& options, const Private<data::
 
 }  // namespace
 
-run::Outcome fit(const Experiment& experiment, const Private<data::Dataset>& data,
-                 const FitOptions& options) {
+run::Outcome Entry::fit(const Experiment& experiment, const Data& data, const FitOptions& options) {
   const std::optional<privacy::Plan> plan = price_of(experiment);
   const Options method_options =
       recipe::located(experiment.places, "privacy", [&] { return options_of(experiment, plan); });
   check(method_options, data.facts(), experiment.places);
-  const std::optional<std::int64_t> seed = experiment.seed;
+  const std::optional<std::int64_t> seed = experiment.method.seed;
   // One answer of every shard is paid at a time: there are few, and what is paid ahead is lost
   // where a run is killed.
-  return method::fit(
-      experiment, {.plan = plan, .steps = method_options.steps, .reserve = 1}, data, options,
-      [&](const Setting& setting) -> std::unique_ptr<run::Method> {
-        const Path own = setting.folder.make_private();
-        const std::int64_t entries = setting.resumed_at;
-        Surroundings surroundings{
-            .ledger = setting.ledger,
-            .guard = setting.guard,
-            .disclosures = &setting.disclosures,
-            .bits = setting.bits,
-            .bits_of =
-                [seed, entries](std::int64_t shard) {
-                  constexpr std::int64_t kApart = 1'000'003;
-                  return make_bits(seed ? std::optional(*seed + kApart * (shard + 1)) : seed,
-                                   entries);
-                },
-            .critics = own / "critics",
-            .warm = std::nullopt,
-            .device = setting.device};
-        if (experiment.method.warm_cache)
-          surroundings.warm =
-              warm_folder(*experiment.method.warm_cache, method_options, data, setting.disclosures);
-        return std::make_unique<GsWgan>(method_options, data, surroundings);
-      });
+  return method::fit(experiment, {.plan = plan, .steps = method_options.steps, .reserve = 1}, data,
+                     options, [&](const Setting& setting) -> std::unique_ptr<run::Method> {
+                       const Path own = setting.folder.make_private();
+                       const std::int64_t entries = setting.resumed_at;
+                       Surroundings surroundings{
+                           .ledger = setting.ledger,
+                           .guard = setting.guard,
+                           .disclosures = &setting.disclosures,
+                           .bits = setting.bits,
+                           .bits_of =
+                               [seed, entries](std::int64_t shard) {
+                                 constexpr std::int64_t kApart = 1'000'003;
+                                 return make_bits(
+                                     seed ? std::optional(*seed + kApart * (shard + 1)) : seed,
+                                     entries);
+                               },
+                           .critics = own / "critics",
+                           .warm = std::nullopt,
+                           .device = setting.device};
+                       if (method_options.method.warm_cache)
+                         surroundings.warm = warm_folder(*method_options.method.warm_cache,
+                                                         method_options, data, setting.disclosures);
+                       return std::make_unique<GsWgan>(method_options, data, surroundings);
+                     });
 }
 
 }  // namespace obol::method::gs_wgan

@@ -27,7 +27,7 @@ constexpr std::uint64_t kSplit = 20201;
 barrier::ShardBarrier barrier_of(const Options& options, std::int64_t paid) {
   using Clip = barrier::ShardBarrier::Clip;
   return {{.clip_norm = options.method.clip_norm, .noise_multiplier = options.noise_multiplier},
-          options.barrier == "row" ? Clip::kRows : Clip::kWhole,
+          options.barrier == Barrier::kRow ? Clip::kRows : Clip::kWhole,
           options.generated_batch,
           paid};
 }
@@ -65,9 +65,9 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
     static_cast<void>(Critic({.shape = facts.shape, .classes = classes_of(facts)}));
   });
   recipe::located(places, "privacy.barrier", [&] {
-    if (options.barrier == "record")
-      throw InvalidArgument(
-          violation("privacy.barrier", "row, batch or none with method gs-wgan", options.barrier));
+    if (options.barrier == Barrier::kRecord)
+      throw InvalidArgument(violation("privacy.barrier", "row, batch or none with method gs-wgan",
+                                      name_of(options.barrier)));
   });
   recipe::located(places, "privacy.shards", [&] {
     if (options.shards > facts.declared_size)

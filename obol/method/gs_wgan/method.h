@@ -28,6 +28,7 @@
 #include "obol/method/gs_wgan/desk.h"
 #include "obol/method/gs_wgan/holder.h"
 #include "obol/method/gs_wgan/options.h"
+#include "obol/method/privacy_options.h"
 #include "obol/method/trainee.h"
 #include "obol/privacy/turns.h"
 #include "obol/recipe/place.h"
@@ -39,7 +40,7 @@ struct Options {
   MethodOptions method;
   OptimizerOptions optimizer;
   model::GeneratorOptions generator;
-  std::string barrier;  // row, batch or none
+  Barrier barrier;  // not kRecord
   std::string schedule = "cyclic";
   std::int64_t shards;
   double noise_multiplier = 0;

@@ -34,8 +34,11 @@ data::Dataset halves(std::int64_t count) {
 }
 
 Options some_options(const std::string& barrier) {
-  Options options{
-      .barrier = barrier, .shards = 5, .noise_multiplier = 0.5, .generated_batch = 8, .steps = 12};
+  Options options{.barrier = barrier_from(barrier),
+                  .shards = 5,
+                  .noise_multiplier = 0.5,
+                  .generated_batch = 8,
+                  .steps = 12};
   options.method.critic_width = 4;
   options.method.critic_steps = 2;
   options.method.warm_start = 2;
@@ -59,8 +62,8 @@ class GsWganTest : public testing::TestWithParam<const char*> {
     return {
         options, data_,
         Surroundings{
-            .ledger = options.barrier == "none" ? nullptr : &ledger_,
-            .guard = options.barrier == "none" ? nullptr : &guard_,
+            .ledger = options.barrier == Barrier::kNone ? nullptr : &ledger_,
+            .guard = options.barrier == Barrier::kNone ? nullptr : &guard_,
             .disclosures = &log_,
             .bits = bits_,
             .bits_of = [](std::int64_t shard) { return std::make_unique<SeededBits>(100 + shard); },

@@ -4,7 +4,7 @@ namespace obol::method::gs_wgan {
 
 void MethodOptions::describe(recipe::Fields& fields) {
   constexpr double kMaxWidth = 512;
-  fields.text("name", name, {"gs-wgan"}, "the method");
+  fields.text("name", name, {kName}, "the method");
   fields.number("clip_norm", clip_norm, recipe::positive(),
                 "l2 bound on what the barrier clips: a row, or all rows");
   fields.number("average", average, recipe::between(0, 1),

@@ -10,9 +10,11 @@
 
 namespace obol::method::gs_wgan {
 
+inline constexpr const char* kName = "gs-wgan";
+
 // The section [method].
 struct MethodOptions {
-  std::string name = "gs-wgan";
+  std::string name = kName;
   double clip_norm = 1;
   double average = 0.999;  // decay of the released moving average of the weights; 0: none
 

@@ -1,4 +1,4 @@
-#include "obol/method/ldp_wgan/fit.h"
+#include "obol/method/fit.h"
 
 #include <memory>
 #include <vector>
@@ -7,6 +7,8 @@
 
 #include "obol/base/console.h"
 #include "obol/local/privatize.h"
+#include "obol/method/ldp_wgan/entry.h"
+#include "obol/method/ldp_wgan/method.h"
 #include "obol/method/place.h"
 
 namespace obol::method::ldp_wgan {
@@ -70,9 +72,8 @@ void tell(const MethodOptions& options, const local::Privatization& how) {
 
 }  // namespace
 
-run::Outcome fit(const Experiment& experiment, const local::Privatized& data,
-                 const FitOptions& options) {
-  const Options method_options{.method = experiment.method,
+run::Outcome Entry::fit(const Experiment& experiment, const Data& data, const FitOptions& options) {
+  const Options method_options{.method = experiment.options<MethodOptions>(),
                                .optimizer = experiment.optimizer,
                                .generator = experiment.generator};
   check(method_options, data.how, data.count(), experiment.places);
@@ -81,7 +82,7 @@ run::Outcome fit(const Experiment& experiment, const local::Privatized& data,
       throw InvalidArgument(
           violation("privacy.barrier", "left out: the records have their noise already", "given"));
   });
-  tell(experiment.method, data.how);
+  tell(method_options.method, data.how);
   const privacy::LedgerHeader header{.neighbours = privacy::Neighbours::kPerson,
                                      .records = data.count(),
                                      .fingerprint = data.how.fingerprint,
@@ -91,11 +92,12 @@ run::Outcome fit(const Experiment& experiment, const local::Privatized& data,
   privacy::Ledger ledger = privacy::Ledger::open(folder.ledger(), header);
   note_price(ledger, data.how, is_checked);
   // A seed takes no privacy away here: it is the generator's alone.
-  const std::unique_ptr<RandomBits> bits = make_bits(experiment.seed, 0);
-  torch::manual_seed(experiment.seed ? static_cast<std::uint64_t>(*experiment.seed) : (*bits)());
+  const std::unique_ptr<RandomBits> bits = make_bits(experiment.method.seed, 0);
+  torch::manual_seed(experiment.method.seed ? static_cast<std::uint64_t>(*experiment.method.seed)
+                                            : (*bits)());
   LdpWgan method(method_options, data, {.bits = *bits, .device = options.device});
   run::Steps steps = experiment.steps;
-  steps.total = steps_of(experiment.method, data.count());
+  steps.total = steps_of(method_options.method, data.count());
   privacy::BudgetGuard guard(ledger, std::nullopt);
   run::Payment payment{.ledger = ledger, .guard = guard, .terms = {.delta = Delta{data.how.delta}}};
   if (!ledger.record().entries.front().purpose.ends_with(privacy::kNotChecked))

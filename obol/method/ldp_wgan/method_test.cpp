@@ -9,7 +9,9 @@
 
 #include "obol/base/error.h"
 #include "obol/base/file.h"
-#include "obol/method/ldp_wgan/fit.h"
+#include "obol/method/fit.h"
+#include "obol/method/ldp_wgan/entry.h"
+#include "obol/method/ldp_wgan/method.h"
 #include "obol/model/generator_file.h"
 
 namespace obol::method::ldp_wgan {
@@ -196,16 +198,16 @@ TEST_F(Method, AFitSaysWhatTheRecordsCostOnce) {
   TemporaryFolder folder;
   Experiment experiment;
   const Options options = some_options();
-  experiment.method = options.method;
-  experiment.method.epochs = 1;
-  experiment.method.seed = 1;
+  MethodOptions section = options.method;
+  section.epochs = 1;
+  section.seed = 1;
+  experiment.method = {.options = section, .seed = 1};
   experiment.generator = options.generator;
   experiment.optimizer = options.optimizer;
-  experiment.seed = 1;
   experiment.resolved = "[method]\n";
   experiment.places = [](const std::string&) { return std::string("recipe"); };
   const Path run = folder.path() / "run";
-  const run::Outcome outcome = fit(experiment, data, {.folder = run});
+  const run::Outcome outcome = Entry::fit(experiment, data, {.folder = run});
   EXPECT_EQ(outcome.steps, 8);
   const auto spent = [&] { return privacy::read_ledger(run / "ledger.jsonl").spent(); };
   ASSERT_EQ(spent().size(), 1U);
@@ -220,15 +222,15 @@ TEST_F(Method, AFitSaysWhatTheRecordsCostOnce) {
   // Records that are marked as not private make a run that is none.
   local::Privatized denoised = data;
   denoised.how.denoised = "haar, 3 levels, threshold 1 (oracle: chosen on clean data, not private)";
-  fit(experiment, denoised, {.folder = folder.path() / "denoised"});
+  Entry::fit(experiment, denoised, {.folder = folder.path() / "denoised"});
   EXPECT_FALSE(privacy::verify_certificate(folder.path() / "denoised").is_private());
   // Going on costs nothing more; other records are refused.
-  fit(experiment, data, {.folder = run, .resume = true});
+  Entry::fit(experiment, data, {.folder = run, .resume = true});
   EXPECT_EQ(privacy::count_of(spent()[0]), 1);
   data.how.fingerprint = "another";
-  EXPECT_THROW(fit(experiment, data, {.folder = run, .resume = true}), DataError);
-  experiment.privacy.barrier = "row";
-  EXPECT_THROW(fit(experiment, data, {.folder = folder.path() / "other"}), InvalidArgument);
+  EXPECT_THROW(Entry::fit(experiment, data, {.folder = run, .resume = true}), DataError);
+  experiment.privacy.barrier = Barrier::kRow;
+  EXPECT_THROW(Entry::fit(experiment, data, {.folder = folder.path() / "other"}), InvalidArgument);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "other"));
 }
 

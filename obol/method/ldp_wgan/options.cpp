@@ -4,7 +4,7 @@ namespace obol::method::ldp_wgan {
 
 void MethodOptions::describe(recipe::Fields& fields) {
   constexpr double kMaxWidth = 512;
-  fields.text("name", name, {"ldp-wgan"}, "the method");
+  fields.text("name", name, {kName}, "the method");
   fields.text("loss", loss, {"entropic", "wasserstein", "divergence", "critic"},
               "entropic learns the records without their noise; the others are for comparison");
   fields.number("regularization", regularization, recipe::positive(),

@@ -10,9 +10,11 @@
 
 namespace obol::method::ldp_wgan {
 
+inline constexpr const char* kName = "ldp-wgan";
+
 // The section [method].
 struct MethodOptions {
-  std::string name = "ldp-wgan";
+  std::string name = kName;
   std::string loss = "entropic";
   std::optional<double> regularization;  // none: matched to the noise
   std::int64_t batch = 400;              // of records, and as many generated images

@@ -1,26 +1,24 @@
-#include "cli/tensor/train.h"
+#include "obol/app/train.h"
 
 #include <filesystem>
 #include <memory>
 
 #include <torch/torch.h>
 
-#include "cli/tensor/device.h"
+#include "obol/app/tensor/device.h"
 #include "obol/base/console.h"
 #include "obol/data/catalogue.h"
 #include "obol/data/reader.h"
 #include "obol/data/writer.h"
 #include "obol/local/privatized.h"
-#include "obol/method/dp_sinkhorn/fit.h"
-#include "obol/method/gs_wgan/fit.h"
-#include "obol/method/ldp_wgan/fit.h"
-#include "obol/method/method_name.h"
+#include "obol/method/fit_by_name.h"
+#include "obol/method/methods.h"
 #include "obol/model/generator_file.h"
 #include "obol/model/sample.h"
 #include "obol/model/script.h"
 #include "obol/run/folder.h"
 
-namespace obol::cli {
+namespace obol::app {
 namespace {
 
 const std::string& source_of(const method::Experiment& experiment) {
@@ -51,10 +49,10 @@ local::Privatized read_privatized(const method::Experiment& experiment) {
   return local::read_privatized(source);
 }
 
-template <class MethodOptions>
-run::Outcome read_and_fit(recipe::Recipe& recipe, const method::FitOptions& options) {
-  const auto experiment = method::read_experiment<MethodOptions>(recipe);
-  return fit(experiment, read_data(experiment), options);
+method::TrainingData data_of(const method::Experiment& experiment) {
+  if (experiment.info->data == method::DataKind::kPrivatizedRecords)
+    return read_privatized(experiment);
+  return read_data(experiment);
 }
 
 // Of the folder of a run or release, or of a file.
@@ -67,7 +65,7 @@ std::shared_ptr<model::Generator> generator_in(const Path& path) {
 
 }  // namespace
 
-run::Outcome run_train(const TrainRequest& request) {
+run::Outcome train(const TrainRequest& request) {
   const torch::Device device = use_device(request.device, request.threads);
   auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
   const method::FitOptions options{.folder = request.out,
@@ -76,15 +74,11 @@ run::Outcome run_train(const TrainRequest& request) {
                                    .diagnostics = request.unsafe_diagnostics
                                                       ? run::Diagnostics::kUnsafe
                                                       : run::Diagnostics::kNone};
-  const std::string name = method::method_of(recipe);
-  if (name == "gs-wgan") return read_and_fit<method::gs_wgan::MethodOptions>(recipe, options);
-  if (name == "dp-sinkhorn")
-    return read_and_fit<method::dp_sinkhorn::MethodOptions>(recipe, options);
-  const auto experiment = method::read_experiment<method::ldp_wgan::MethodOptions>(recipe);
-  return fit(experiment, read_privatized(experiment), options);
+  const method::Experiment experiment = method::read_experiment(recipe);
+  return method::fit_by_name(experiment, data_of(experiment), options);
 }
 
-void run_sample(const SampleRequest& request) {
+void sample(const SampleRequest& request) {
   const torch::Device device = use_device(request.device, request.threads);
   const auto generator = generator_in(request.run);
   generator->place(device);
@@ -93,8 +87,8 @@ void run_sample(const SampleRequest& request) {
   data::write(images, request.out, *data::format_of_path(request.out));
 }
 
-void run_export(const ExportRequest& request) {
+void export_script(const ExportRequest& request) {
   write_file(request.out, model::script_bytes(*generator_in(request.run)));
 }
 
-}  // namespace obol::cli
+}  // namespace obol::app
