@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "obol/base/file.h"
+#include "obol/base/reporter.h"
 #include "obol/run/loop.h"
 
 namespace obol::app {
@@ -32,6 +33,7 @@ struct ServeRequest {
   double deadline = 60;
   std::string device = "cpu";
   std::int64_t threads = 0;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 struct JoinRequest {
@@ -47,6 +49,7 @@ struct JoinRequest {
   double patience = 60;
   std::string device = "cpu";
   std::int64_t threads = 0;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 struct JoinAnswer {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "obol/base/reporter.h"
+
 namespace obol::app {
 
 struct ReleaseRequest {
@@ -19,6 +21,7 @@ struct ReleaseRequest {
   std::string sign;                  // an Ed25519 private key; empty: not signed
   std::string device = "cpu";
   std::int64_t threads = 0;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 void release(const ReleaseRequest& request);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/base/reporter.h"
 #include "obol/report/testing.h"
 
 namespace obol::app {
@@ -18,13 +19,15 @@ class SweepOfFour : public testing::Test {
             .out = folder_.path() / "runs",
             .repeat = 2,
             .evaluated = false,
-            .evaluation = {}};
+            .evaluation = {},
+            .reporter = &silent_};
   }
   [[nodiscard]] const Path& path() const { return folder_.path(); }
 
  private:
   TemporaryFolder folder_;
   Path recipe_ = folder_.path() / "some.toml";
+  SilentReporter silent_;
 };
 
 TEST_F(SweepOfFour, TriesEveryRunAndKeepsItsError) {

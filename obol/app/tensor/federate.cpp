@@ -15,6 +15,7 @@ federated::Identity identity_of(const IdentityFiles& files) {
 }  // namespace
 
 run::Outcome serve_federation(const ServeRequest& request) {
+  const ReporterScope scope(request.reporter);
   return federated::serve({.recipe = request.recipe,
                            .overrides = request.overrides,
                            .images = {.shape = request.shape, .classes = request.classes},
@@ -27,6 +28,7 @@ run::Outcome serve_federation(const ServeRequest& request) {
 }
 
 JoinAnswer join_federation(const JoinRequest& request) {
+  const ReporterScope scope(request.reporter);
   using federated::Ending;
   const torch::Device device = use_device(request.device, request.threads);
   // Whatever the labels and pictures are, the client answers alike.

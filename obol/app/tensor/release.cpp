@@ -6,6 +6,7 @@
 namespace obol::app {
 
 void release(const ReleaseRequest& request) {
+  const ReporterScope scope(request.reporter);
   report::ReleaseOptions options{
       .run = request.run, .out = request.out, .seed = request.seed, .sign = std::nullopt};
   if (!request.sign.empty()) options.sign = request.sign;

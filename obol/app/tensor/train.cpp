@@ -66,6 +66,7 @@ std::shared_ptr<model::Generator> generator_in(const Path& path) {
 }  // namespace
 
 run::Outcome train(const TrainRequest& request) {
+  const ReporterScope scope(request.reporter);
   const torch::Device device = use_device(request.device, request.threads);
   auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
   const method::FitOptions options{.folder = request.out,
@@ -79,6 +80,7 @@ run::Outcome train(const TrainRequest& request) {
 }
 
 void sample(const SampleRequest& request) {
+  const ReporterScope scope(request.reporter);
   const torch::Device device = use_device(request.device, request.threads);
   const auto generator = generator_in(request.run);
   generator->place(device);
