@@ -1,4 +1,4 @@
-#include "obol/base/plot.h"
+#include "obol/report/plot.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "obol/base/error.h"
 
-namespace obol {
+namespace obol::report {
 namespace {
 
 constexpr double kLeft = 78;
@@ -348,4 +348,4 @@ std::string plot_svg(const Plot& plot) {
   return svg + key_svg(plot) + points_svg(plot, frame) + "</svg>\n";
 }
 
-}  // namespace obol
+}  // namespace obol::report
