@@ -1,6 +1,6 @@
 # Thin: each target is a few commands that could be typed.
 .DEFAULT_GOAL := build
-.PHONY: build configure demo pack-headers test test-all fuzz lint lint-deep format bench clean
+.PHONY: build configure demo pack-headers test test-all fuzz lint lint-deep check-alone format bench clean
 
 RELEASE := build/release
 # Two tests at a time share the cores: threads that wait must not keep one busy.
@@ -41,6 +41,10 @@ lint:  ## format and clang-tidy, every finding an error
 lint-deep:  ## with clang's analyzer as well
 	@scripts/install-deps lint test
 	@DEEP=yes scripts/lint
+
+check-alone:  ## every source that does not use LibTorch by itself, to find missing includes
+	@scripts/install-deps test
+	@scripts/check-alone
 
 pack-headers:  ## header-only libraries for a machine where nothing can be installed
 	@scripts/pack-headers

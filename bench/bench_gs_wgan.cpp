@@ -19,6 +19,7 @@
 #include "obol/barrier/recorded_step.h"
 #include "obol/base/memory.h"
 #include "obol/base/random.h"
+#include "obol/method/gs_wgan/ask.h"
 #include "obol/method/gs_wgan/desk.h"
 #include "obol/method/gs_wgan/holder.h"
 #include "obol/method/gs_wgan/workshop.h"

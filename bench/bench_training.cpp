@@ -24,11 +24,12 @@
 #include "bench/memory.h"
 #include "bench/row.h"
 #include "bench/training.h"
+#include "obol/barrier/barrier.h"
 #include "obol/barrier/recorded_step.h"
 #include "obol/base/memory.h"
 #include "obol/privacy/noise.h"
-#include "obol/transport/tensor/loss.h"
 #include "obol/transport/tensor/streamed.h"
+#include "obol/transport/tensor/testing.h"
 
 namespace {
 

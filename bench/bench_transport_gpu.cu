@@ -14,14 +14,15 @@
 
 #include <cuda_runtime_api.h>
 
-#include "obol/transport/cuda/error.h"
+#include "obol/cuda/error.h"
 #include "obol/transport/cuda/pairwise.h"
 #include "obol/transport/cuda/sinkhorn.h"
 
 namespace {
 
+namespace transport = obol::transport;
 namespace cuda = obol::transport::cuda;
-using cuda::check;
+using obol::cuda::check;
 
 constexpr int kPixels = 784;
 
@@ -115,7 +116,7 @@ constexpr int kRows = 50;
 constexpr int kResampled = 20;
 constexpr double kRegularization = 0.05;
 // Mixture with m = 1 and labels of weight 15: 2 * 15^2 + 2 * 15 where they differ.
-const cuda::Ground kGround{cuda::GroundCost::kMixture, 1, 480};
+const transport::Ground kGround{transport::GroundCost::kMixture, 1, 480};
 
 // The semi-debiased loss: 2 W(x[0:n], y) - W(x[0:n], x[r:n+r]).
 template <class T>
@@ -154,7 +155,7 @@ struct Step {
     cuda::pairwise_cost(problems, 2, kPixels, kGround, stream);
   }
 
-  void solve(const cuda::SinkhornOptions& options, cudaStream_t stream) {
+  void solve(const transport::SinkhornOptions& options, cudaStream_t stream) {
     const cuda::SinkhornProblem<T> problems[] = {
         {cost.get(), kRows, kRows, kRows, part(0), part(1), results.get()},
         {cost.get() + kRows * kRows, kRows, kRows, kRows, part(2), part(3), results.get() + 1}};
@@ -173,16 +174,16 @@ struct Step {
     cuda::pairwise_gradient(x, kPixels, kGround, terms, 3, gradient.get(), kPixels, stream);
   }
 
-  void launch(const cuda::SinkhornOptions& options, cudaStream_t stream) {
+  void launch(const transport::SinkhornOptions& options, cudaStream_t stream) {
     costs(stream);
     solve(options, stream);
     slope(stream);
   }
 };
 
-cuda::SinkhornOptions options(cuda::Stopping stopping, double annealing, double tolerance,
-                              int most) {
-  cuda::SinkhornOptions o{kRegularization};
+transport::SinkhornOptions options(transport::Stopping stopping, double annealing, double tolerance,
+                                   int most) {
+  transport::SinkhornOptions o{kRegularization};
   o.stopping = stopping;
   o.annealing = annealing;
   o.tolerance = tolerance;
@@ -191,7 +192,7 @@ cuda::SinkhornOptions options(cuda::Stopping stopping, double annealing, double 
 }
 
 template <class T>
-void time_loss(const char* name, Step<T>& step, const cuda::SinkhornOptions& o, int repeats) {
+void time_loss(const char* name, Step<T>& step, const transport::SinkhornOptions& o, int repeats) {
   const auto body = [&](cudaStream_t stream) { step.launch(o, stream); };
   const double alone = microseconds(body, repeats);
   const double together = microseconds(body, repeats, 10);
@@ -212,7 +213,7 @@ void parts_of_a_loss(Step<float>& step) {
   };
   const auto solve = [&](int iterations) {
     return time([&](cudaStream_t s) {
-      step.solve(options(cuda::Stopping::kFixed, 0.7, 1e-3, iterations), s);
+      step.solve(options(transport::Stopping::kFixed, 0.7, 1e-3, iterations), s);
     });
   };
   std::printf("\nAlone: an empty kernel %.1f us, ",
@@ -235,7 +236,7 @@ void losses(const char* path) {
       "converged "
       "|\n| --- | ---: | ---: | --- | --- | --- |\n",
       path != nullptr ? "MNIST images" : "drawn strokes");
-  using cuda::Stopping;
+  using transport::Stopping;
   const auto annealed = [](double ratio) {
     return options(Stopping::kAnnealed, ratio, 1e-3, 1000);
   };
@@ -245,7 +246,7 @@ void losses(const char* path) {
   time_loss("30 iterations", step, options(Stopping::kFixed, 1, 1e-3, 30), 51);
   time_loss("to 1e-3, annealed by 0.5", step, options(Stopping::kConverge, 0.5, 1e-3, 20000), 5);
   time_loss("to 1e-3, annealed by 0.9", step, options(Stopping::kConverge, 0.9, 1e-3, 20000), 5);
-  cuda::SinkhornOptions relaxed = options(Stopping::kConverge, 0.5, 1e-3, 20000);
+  transport::SinkhornOptions relaxed = options(Stopping::kConverge, 0.5, 1e-3, 20000);
   relaxed.over_relaxation = 1.8;
   time_loss("to 1e-3, annealed by 0.5, over-relaxed by 1.8", step, relaxed, 5);
   time_loss("to 1e-3, not annealed", step, options(Stopping::kConverge, 1, 1e-3, 20000), 5);
@@ -293,8 +294,8 @@ void large(int n, double copy) {
   Device<char> workspace(bytes);
   const cuda::SinkhornProblem<T> problem{cost.get(), n, n, n, f.get(), g.get(), result.get()};
   const auto time = [&](int iterations) {
-    cuda::SinkhornOptions o{kRegularization};
-    o.stopping = cuda::Stopping::kFixed;
+    transport::SinkhornOptions o{kRegularization};
+    o.stopping = transport::Stopping::kFixed;
     o.max_iterations = iterations;
     return microseconds([&](cudaStream_t s) { cuda::sinkhorn(&problem, 1, o, workspace.get(), s); },
                         5);
@@ -326,8 +327,8 @@ void large_points() {
   const cuda::Points<float> points{x.get(), kCount, kPixels};
   std::printf(
       "\n### 5000 x 5000 points of 784 dimensions, float\n\n| what | ms |\n| --- | ---: |\n");
-  for (const auto& ground : {cuda::Ground{cuda::GroundCost::kSquared}, kGround}) {
-    const char* name = ground.kind == cuda::GroundCost::kSquared ? "squared" : "mixture";
+  for (const auto& ground : {transport::Ground{transport::GroundCost::kSquared}, kGround}) {
+    const char* name = ground.kind == transport::GroundCost::kSquared ? "squared" : "mixture";
     const cuda::CostProblem<float> problem{points, points, cost.get(), kCount};
     std::printf(
         "| costs, %s | %.2f |\n", name,

@@ -17,6 +17,7 @@
 
 namespace {
 
+namespace transport = obol::transport;
 namespace cpu = obol::transport::cpu;
 
 constexpr double kEpsilon = 0.1;
@@ -83,7 +84,7 @@ void measure_softmin(const Shape& shape) {
 }
 
 template <class T>
-void measure_pairwise(const Shape& shape, cpu::GroundCost kind, std::string_view name) {
+void measure_pairwise(const Shape& shape, transport::GroundCost kind, std::string_view name) {
   const auto [n, m, d] = shape;
   const std::vector<T> x = normal_values<T>(n * d, 1);
   const std::vector<T> y = normal_values<T>(m * d, 2);
@@ -117,9 +118,9 @@ void measure() {
   measure_softmin<T>({256, 1000, 1});
   measure_softmin<T>({2048, 8192, 1});  // beyond the caches
   for (const Shape& shape : {Shape{50, 52, 794}, Shape{500, 500, 784}, Shape{64, 64, 12288}}) {
-    measure_pairwise<T>(shape, cpu::GroundCost::kAbsolute, "absolute");
-    measure_pairwise<T>(shape, cpu::GroundCost::kSquared, "squared");
-    measure_pairwise<T>(shape, cpu::GroundCost::kMixture, "mixture");
+    measure_pairwise<T>(shape, transport::GroundCost::kAbsolute, "absolute");
+    measure_pairwise<T>(shape, transport::GroundCost::kSquared, "squared");
+    measure_pairwise<T>(shape, transport::GroundCost::kMixture, "mixture");
   }
 }
 

@@ -10,7 +10,7 @@
 #include "bench/eager_gs_wgan.h"
 #include "bench/eager_ldp.h"
 #include "obol/barrier/barrier.h"
-#include "obol/transport/tensor/loss.h"
+#include "obol/transport/tensor/testing.h"
 
 namespace obol::bench {
 namespace {

@@ -7,6 +7,11 @@
 
 set(OBOL_HEADERS "${PROJECT_SOURCE_DIR}/third_party/include" CACHE PATH
     "Header-only libraries packed by scripts/pack-headers")
+option(OBOL_UNITY "Compile the sources of a target as one: faster clean builds" OFF)
+if(OBOL_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
+endif()
 set(OBOL_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=")
 
 foreach(part IN ITEMS TORCH CUDA PNG JPEG FEDERATED TESTS)

@@ -10,7 +10,7 @@ if(TARGET obol_tensor)
   install(TARGETS obol_tensor LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/obol)
 endif()
 install(DIRECTORY obol/ DESTINATION include/obol FILES_MATCHING PATTERN "*.h"
-        PATTERN "*testing.h" EXCLUDE)
+        PATTERN "*testing.h" EXCLUDE PATTERN "obol/testing" EXCLUDE)
 install(DIRECTORY recipes DESTINATION share/obol)
 install(FILES obol/evaluate/suite.py DESTINATION share/obol)
 install(PROGRAMS scripts/convert-generator DESTINATION share/obol)

@@ -52,7 +52,8 @@ function(obol_use_torch target)
   target_compile_options(${target} PRIVATE -fPIC)  # as the header was; programs would have -fPIE
 endfunction()
 
-# A GoogleTest program; LABEL is `unit` unless given. TORCH as above.
+# A GoogleTest program; LABEL is `unit` unless given. TORCH as above. Suites with tensors on a GPU have
+# names that end in Gpu: an entry of their own, labelled `gpu`, where LibTorch has CUDA.
 function(obol_test name)
   cmake_parse_arguments(ARG "TORCH" "LABEL" "SOURCES;LINKS" ${ARGN})
   if(NOT ARG_LABEL)
@@ -67,14 +68,19 @@ function(obol_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} obol_test_ledgers obol_base obol_warnings
                                         GTest::gtest_main)
   # Tests compile faster, and with fewer of GCC 12's false alarms, when hardly optimised.
-  # (GCC 13 wants the precompiled header's own level.)
-  if(NOT OBOL_SANITIZE AND NOT (ARG_TORCH AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13))
+  # (GCC 13 wants the precompiled header's own level, GCC 12 one that is optimised as well or not.)
+  if(CMAKE_BUILD_TYPE MATCHES "Rel" AND NOT OBOL_SANITIZE AND
+     NOT (ARG_TORCH AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13))
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
   endif()
   if(ARG_TORCH)
     obol_use_torch(${name})
-    add_test(NAME ${name} COMMAND ${name})
+    add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*Gpu*)
     set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900)
+    if(OBOL_HAS_CUDA AND TARGET torch_cuda)
+      add_test(NAME ${name}.gpu COMMAND ${name} --gtest_filter=*Gpu*)
+      set_tests_properties(${name}.gpu PROPERTIES LABELS gpu TIMEOUT 900)
+    endif()
   else()
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
   endif()

@@ -1,5 +1,6 @@
 #include "obol/app/privatize.h"
 
+#include <algorithm>
 #include <variant>
 #include <vector>
 
@@ -17,20 +18,20 @@ void require_npz(const std::string& path) {
 // The first records of the clean data, as floats.
 std::vector<float> clean_records(const data::RecipeData& source, const data::ImageShape& shape) {
   constexpr std::int64_t kMost = 1000;
-  const auto stream = data::stream(*source.source, source.options());
-  if (stream->shape() != shape)
-    throw DataError(violation("the clean images", to_string(shape), to_string(stream->shape()),
-                              *source.source));
-  const data::Dataset first = stream->next(kMost);
+  const data::Dataset clean = data::read(*source.source, source.options());
+  if (clean.shape != shape)
+    throw DataError(
+        violation("the clean images", to_string(shape), to_string(clean.shape), *source.source));
+  const auto most = static_cast<std::size_t>(kMost * shape.pixels());
   return std::visit(
-      [](const auto& pixels) {
+      [&](const auto& pixels) {
         const float largest = sizeof(pixels[0]) == 1 ? 255.0F : 1.0F;
-        std::vector<float> values;
-        values.reserve(pixels.size());
-        for (const auto pixel : pixels) values.push_back(static_cast<float>(pixel) / largest);
+        std::vector<float> values(std::min(most, static_cast<std::size_t>(pixels.size())));
+        for (std::size_t i = 0; i < values.size(); ++i)
+          values[i] = static_cast<float>(pixels[i]) / largest;
         return values;
       },
-      first.pixels);
+      clean.pixels);
 }
 
 local::Choice given_choice(const DenoiseRequest& request, const data::ImageShape& shape) {

@@ -1,49 +1,24 @@
 #include "obol/barrier/gpu.h"
-#include "obol/base/error.h"
+#include "obol/base/no_cuda.h"
 
 namespace obol::barrier::gpu {
-namespace {
 
-[[noreturn]] void refuse() { throw Error("this build of Obol has no CUDA"); }
-
-}  // namespace
+using torch::Tensor;
+using Noise = privacy::GaussianNoise;
 
 struct Bits::State {};
-
-Bits::Bits(RandomBits& /*bits*/, const torch::Device& /*device*/) { refuse(); }
+Bits::Bits(RandomBits&, const torch::Device&) { no_cuda(); }
 Bits::~Bits() = default;
 
-torch::Tensor with_noise(Bits& /*bits*/, const torch::Tensor& /*values*/,
-                         const privacy::GaussianNoise& /*noise*/) {
-  refuse();
-}
+Tables::Tables(std::int64_t, std::int64_t, std::int64_t, const torch::Device&) { no_cuda(); }
 
-torch::Tensor clipped_rows(const torch::Tensor& /*values*/, double /*bound*/) { refuse(); }
-
-torch::Tensor clipped_with_noise(Bits& /*bits*/, const torch::Tensor& /*values*/, double /*bound*/,
-                                 const privacy::GaussianNoise& /*noise*/) {
-  refuse();
+Tensor with_noise(Bits&, const Tensor&, const Noise&) { no_cuda(); }
+Tensor clipped_rows(const Tensor&, double) { no_cuda(); }
+Tensor clipped_with_noise(Bits&, const Tensor&, double, const Noise&) { no_cuda(); }
+void clipped_weights(Tensor&, const Tensor&, const Tensor&, const Tensor&, const PullOptions&) {
+  no_cuda();
 }
-
-void clipped_weights(torch::Tensor& /*products*/, const torch::Tensor& /*squares*/,
-                     const torch::Tensor& /*potentials*/, const torch::Tensor& /*sample_squares*/,
-                     const PullOptions& /*options*/) {
-  refuse();
-}
-
-Tables::Tables(std::int64_t /*steps*/, std::int64_t /*classes*/, std::int64_t /*capacity*/,
-               const torch::Device& /*device*/) {
-  refuse();
-}
-
-void draw(Bits& /*bits*/, const torch::Tensor& /*class_ends*/, std::int64_t /*records*/,
-          double /*rate*/, const Tables& /*tables*/, Draw /*which*/) {
-  refuse();
-}
-
-Gathered gather(const torch::Tensor& /*records*/, const Tables& /*tables*/,
-                const torch::Tensor& /*slot*/, const Range& /*range*/) {
-  refuse();
-}
+void draw(Bits&, const Tensor&, std::int64_t, double, const Tables&, Draw) { no_cuda(); }
+Gathered gather(const Tensor&, const Tables&, const Tensor&, const Range&) { no_cuda(); }
 
 }  // namespace obol::barrier::gpu

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/testing/gpu.h"
+
 namespace obol::barrier {
 namespace {
 
@@ -16,8 +18,8 @@ TEST(RecordedStep, OnAProcessorIsACallOfItsBody) {
   EXPECT_EQ(calls, 10);
 }
 
-TEST(RecordedStep, OnAGpuIsReplayedWithNewRandomNumbers) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(RecordedStepGpu, IsReplayedWithNewRandomNumbers) {
+  OBOL_NEEDS_GPU();
   const torch::Device device(torch::kCUDA, 0);
   const WorkStream stream(device);
   RecordedStep step(device);

@@ -15,16 +15,6 @@ namespace {
 
 using torch::Tensor;
 
-std::int64_t classes_of(const data::Dataset::PublicFacts& facts) {
-  return std::max<std::int64_t>(1, facts.num_classes);
-}
-
-// [0, 1], or bytes, to [lowest, 1].
-Tensor in_range(const Tensor& pixels, double lowest) {
-  const double white = pixels.scalar_type() == torch::kByte ? 255 : 1;
-  return pixels.to(torch::kFloat).mul_((1 - lowest) / white).add_(lowest);
-}
-
 // The records of these indices, one after the other.
 Tensor pixels_of(const data::Dataset& data, std::span<const std::int64_t> indices) {
   const std::int64_t width = data.shape.pixels();
@@ -50,6 +40,15 @@ Tensor view_of(const data::PixelBytes& bytes, std::int64_t width) {
 }
 
 }  // namespace
+
+std::int64_t classes_of(const data::Dataset::PublicFacts& facts) {
+  return std::max<std::int64_t>(1, facts.num_classes);
+}
+
+Tensor in_range(const Tensor& pixels, double lowest) {
+  const double white = pixels.scalar_type() == torch::kByte ? 255 : 1;
+  return pixels.to(torch::kFloat).mul_((1 - lowest) / white).add_(lowest);
+}
 
 Tensor Sample::labels() const {
   if (each_label.defined()) return each_label;

@@ -25,6 +25,12 @@
 
 namespace obol::barrier {
 
+// Those of unlabelled records are one.
+std::int64_t classes_of(const data::Dataset::PublicFacts& facts);
+
+// Bytes, or numbers in [0, 1], to floats in [lowest, 1].
+torch::Tensor in_range(const torch::Tensor& pixels, double lowest);
+
 // Records class by class. Unlabelled ones are of one class.
 struct Sample {
   torch::Tensor points;                    // [m, d], float

@@ -10,6 +10,7 @@
 #include "obol/base/error.h"
 #include "obol/data/npz.h"
 #include "obol/data/reader.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::barrier {
 namespace {
@@ -104,8 +105,8 @@ TEST(PrivateRecords, ThatStayInTheirFileAreDrawnAsOthers) {
   }
 }
 
-TEST(PrivateRecords, OnAGpuAreDrawnAsOnAProcessor) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(PrivateRecordsGpu, AreDrawnAsOnAProcessor) {
+  OBOL_NEEDS_GPU();
   constexpr int kDraws = 400;  // more than are drawn ahead
   const torch::Device device(torch::kCUDA, 0);
   for (const bool by_class : {true, false}) {

@@ -15,6 +15,7 @@
 
 #include "obol/barrier/testing.h"
 #include "obol/base/error.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::barrier {
 namespace {
@@ -227,7 +228,7 @@ TEST(ExactSum, LeavesOutWhoIsAbsentOrOfNoGroup) {
 }
 
 TEST(ExactSumGpu, IsThatOfTheCpuToTheLastBit) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  OBOL_NEEDS_GPU();
   torch::manual_seed(29);
   for (int kind = 0; kind < 5; ++kind) {
     const Tensor rows = rows_of_kind(kind, 4000, 37);

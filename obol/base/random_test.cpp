@@ -20,9 +20,12 @@
 #include <unistd.h>
 
 #include "obol/base/error.h"
+#include "obol/testing/bits.h"
 
 namespace obol {
 namespace {
+
+using test::ScriptedBits;
 
 constexpr std::uint64_t kTop = std::uint64_t{1} << 63;
 
@@ -31,23 +34,6 @@ std::vector<std::uint64_t> draw(RandomBits& bits, std::size_t count) {
   for (std::uint64_t& word : words) word = bits();
   return words;
 }
-
-// Hands out what it was given, to see what is done with each word.
-class ScriptedBits final : public RandomBits {
- public:
-  explicit ScriptedBits(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
-  result_type operator()() override { return words_.at(next_++); }
-  void fill(std::span<std::uint64_t> words) override {
-    for (std::uint64_t& word : words) word = (*this)();
-  }
-  [[nodiscard]] bool is_private() const noexcept override { return false; }
-  [[nodiscard]] std::string provenance() const override { return "scripted"; }
-  [[nodiscard]] std::size_t taken() const { return next_; }
-
- private:
-  std::vector<std::uint64_t> words_;
-  std::size_t next_ = 0;
-};
 
 double chi_square(const std::vector<std::int64_t>& counts, double expected) {
   double sum = 0;

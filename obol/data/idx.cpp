@@ -69,9 +69,8 @@ class IdxStream final : public RecordStream {
         stream_(std::move(stream)),
         labels_(std::move(labels)) {}
 
-  Labels labels() override { return labels_(); }
-
  private:
+  Labels read_labels() override { return labels_(); }
   Pixels read(std::int64_t count) override {
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(count * shape().pixels()));
     stream_->read_exactly(std::as_writable_bytes(std::span(pixels)), "the pixels");

@@ -285,9 +285,9 @@ class PictureStream final : public RecordStream {
   PictureStream(PictureReader reader, const ImageShape& shape)
       : RecordStream(shape, static_cast<std::int64_t>(reader.list().files.size())),
         reader_(std::move(reader)) {}
-  Labels labels() override { return {reader_.list().labels, reader_.list().class_names}; }
 
  private:
+  Labels read_labels() override { return {reader_.list().labels, reader_.list().class_names}; }
   Pixels read(std::int64_t count) override {
     std::vector<std::uint8_t> pixels;
     for (std::int64_t i = done(); i < done() + count; ++i)

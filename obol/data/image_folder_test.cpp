@@ -206,7 +206,8 @@ TEST(ImageFolder, HasTheDeclaredClassesInTheirOrder) {
   EXPECT_EQ(data.labels, FolderLabels{1});
   std::filesystem::create_directory(folder.path() / "emu");  // without pictures, no record
   EXPECT_EQ(read(folder.path().string(), kCatsAndDogs).class_names, data.class_names);
-  EXPECT_EQ(stream(folder.path().string(), kCatsAndDogs)->labels().labels, FolderLabels{1});
+  EXPECT_EQ(testing::opened(stream(folder.path().string(), kCatsAndDogs)->labels()).labels,
+            FolderLabels{1});
 }
 
 TEST(ImageFolder, MustBeDeclaredToBePrivate) {

@@ -168,9 +168,8 @@ class NpyStream final : public RecordStream {
         options_(std::move(options)),
         labels_(std::move(labels)) {}
 
-  Labels labels() override { return labels_(*bytes_); }
-
  private:
+  Labels read_labels() override { return labels_(*bytes_); }
   Pixels read(std::int64_t count) override {
     const bool stay_bytes = are_bytes(header_) && !options_.declared.range;
     Pixels result = stay_bytes ? Pixels(read_as<std::uint8_t>(count)) : read_as<float>(count);

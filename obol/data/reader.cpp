@@ -90,9 +90,9 @@ class WholeStream final : public RecordStream {
  public:
   explicit WholeStream(Dataset data)
       : RecordStream(data.shape, data.count()), data_(std::move(data)) {}
-  Labels labels() override { return {data_.labels, data_.class_names}; }
 
  private:
+  Labels read_labels() override { return {data_.labels, data_.class_names}; }
   Pixels read(std::int64_t count) override {
     const auto begin = static_cast<std::ptrdiff_t>(done() * shape().pixels());
     const auto end = begin + static_cast<std::ptrdiff_t>(count * shape().pixels());
@@ -111,11 +111,11 @@ class ResizedStream final : public RecordStream {
  public:
   ResizedStream(std::unique_ptr<RecordStream> source, const ImageShape& shape)
       : RecordStream(shape, source->count()), source_(std::move(source)) {}
-  Labels labels() override { return source_->labels(); }
 
  private:
+  Labels read_labels() override { return read_labels_of(*source_); }
   Pixels read(std::int64_t count) override {
-    Dataset data = source_->next(count);
+    Dataset data = read_next_of(*source_, count);
     if (data.shape == shape()) return std::move(data.pixels);
     return resize(data, {.width = shape().width, .height = shape().height}).pixels;
   }
@@ -139,7 +139,7 @@ ValueRange proposed_range(const NumbersSeen& seen) {
 
 std::unique_ptr<RecordStream> Reader::stream() { return std::make_unique<WholeStream>(read()); }
 
-Dataset RecordStream::next(std::int64_t most) {
+Dataset RecordStream::read_next(std::int64_t most) {
   const std::int64_t count = std::min(most, left());
   Dataset data{.shape = shape_,
                .pixels = read(count),

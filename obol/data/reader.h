@@ -101,8 +101,12 @@ std::unique_ptr<Reader> open_image_folder(const Path& folder, const ReadOptions&
 std::unique_ptr<Reader> open_celeba(const Path& folder, const ReadOptions& options);
 
 struct Labels {
+  using PublicFacts = std::vector<std::string>;  // the names of the classes
+
   std::vector<std::int32_t> labels;  // empty: unlabelled
   std::vector<std::string> class_names;
+
+  [[nodiscard]] PublicFacts public_facts() const { return class_names; }
 };
 // Labels as a file has them: by the declared classes, or where none are declared, of as many as
 // there are. Without a value, the file has none.

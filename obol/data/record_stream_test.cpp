@@ -19,6 +19,7 @@ using testing::floats_of;
 using testing::gzip;
 using testing::idx;
 using testing::npy;
+using testing::opened;
 using testing::put;
 using testing::raw;
 using testing::refusal;
@@ -28,9 +29,9 @@ using testing::usage_refusal;
 // Everything, three records at a time.
 Dataset collected(const std::string& path, const ReadOptions& options = {}) {
   const auto records = stream(path, options);
-  Dataset all = records->next(3);
+  Dataset all = opened(records->next(3));
   while (records->left() > 0) {
-    const Dataset more = records->next(3);
+    const Dataset more = opened(records->next(3));
     all.pixels = std::visit(
         [&](const auto& pixels) -> Pixels {
           using All = std::decay_t<decltype(pixels)>;
@@ -41,7 +42,7 @@ Dataset collected(const std::string& path, const ReadOptions& options = {}) {
         },
         all.pixels);
   }
-  const Labels labels = records->labels();
+  const Labels labels = opened(records->labels());
   all.labels = labels.labels;
   all.class_names = labels.class_names;
   return all;
@@ -133,7 +134,7 @@ TEST(RecordStream, HasTheDeclaredClasses) {
   EXPECT_TRUE(says(usage_refusal([&] { (void)stream(path, options); }), {"data.classes"}));
   ReadOptions three = options;
   three.declared.classes = 3;
-  const Labels labels = stream(path, three)->labels();
+  const Labels labels = opened(stream(path, three)->labels());
   EXPECT_EQ(labels.labels, (std::vector<std::int32_t>{0, 1, 2, 2}));
   EXPECT_EQ(labels.class_names, (std::vector<std::string>{"0", "1", "2"}));
 }
@@ -156,9 +157,9 @@ TEST(RecordStream, GivesNoMoreThanThereIs) {
   const std::string path = put(folder.path(), "a-idx3-ubyte", idx({2, 1, 1}, {7, 9})).string();
   const auto records = stream(path);
   EXPECT_EQ(records->count(), 2);
-  EXPECT_EQ(bytes_of(records->next(5)), (std::vector<std::uint8_t>{7, 9}));
+  EXPECT_EQ(bytes_of(opened(records->next(5))), (std::vector<std::uint8_t>{7, 9}));
   EXPECT_EQ(records->left(), 0);
-  EXPECT_TRUE(bytes_of(records->next(5)).empty());
+  EXPECT_TRUE(bytes_of(opened(records->next(5))).empty());
 }
 
 }  // namespace

@@ -33,11 +33,6 @@ std::vector<std::int64_t> poisson_indices(std::int64_t population, double rate, 
   return chosen;
 }
 
-Private<Dataset> poisson_sample(const Private<Dataset>& data, double rate, RandomBits& bits) {
-  return data.map(
-      [&](const Dataset& all) { return select(all, poisson_indices(all.count(), rate, bits)); });
-}
-
 std::vector<std::vector<std::int64_t>> shard_indices(std::int64_t population, std::int64_t count,
                                                      RandomBits& bits) {
   if (count < 1 || count > population)

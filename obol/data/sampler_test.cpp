@@ -11,9 +11,12 @@
 
 #include "obol/base/error.h"
 #include "obol/data/testing.h"
+#include "obol/testing/bits.h"
 
 namespace obol::data {
 namespace {
+
+using test::ScriptedBits;
 
 using testing::bytes_of;
 using testing::counting_bytes;
@@ -35,22 +38,6 @@ Interval chi_square_interval(double degrees) {
   constexpr double kX = 21.5;
   return {degrees - 2 * std::sqrt(degrees * kX), degrees + 2 * std::sqrt(degrees * kX) + 2 * kX};
 }
-
-// Words as a test wants them, to meet thresholds exactly.
-class ScriptedBits final : public RandomBits {
- public:
-  explicit ScriptedBits(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
-  result_type operator()() override { return words_.at(used_++); }
-  void fill(std::span<std::uint64_t> words) override {
-    for (std::uint64_t& word : words) word = (*this)();
-  }
-  [[nodiscard]] bool is_private() const noexcept override { return false; }
-  [[nodiscard]] std::string provenance() const override { return "scripted"; }
-
- private:
-  std::vector<std::uint64_t> words_;
-  std::size_t used_ = 0;
-};
 
 TEST(PoissonSampler, TakesNoRecordAtRateZero) {
   SeededBits bits(1);
@@ -185,28 +172,6 @@ TEST(PoissonSampler, GivesBatchesWhoseSizesVaryAsTheyMust) {
   EXPECT_LT(std::abs((squares / variance - kDraws) / std::sqrt(2.0 * kDraws)), kFarOut);
 }
 
-TEST(PoissonSample, HoldsTheChosenRecordsWithTheirLabels) {
-  const Private<Dataset> data(counting_bytes(40, {.channels = 1, .height = 1, .width = 3}, 5));
-  SeededBits bits(7);
-  SeededBits same(7);
-  const Dataset batch = opened(poisson_sample(data, 0.5, bits));
-  const auto indices = poisson_indices(40, 0.5, same);
-  ASSERT_EQ(batch.count(), static_cast<std::int64_t>(indices.size()));
-  ASSERT_GT(batch.count(), 0);
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    EXPECT_EQ(bytes_of(batch)[3 * i], 3 * indices[i]);
-    EXPECT_EQ(batch.labels[i], indices[i] % 5);
-  }
-}
-
-TEST(PoissonSample, DrawsAgainFromABatchWithoutReadingBeyondIt) {
-  const Private<Dataset> data(counting_bytes(200, {.channels = 1, .height = 1, .width = 1}));
-  SeededBits bits(8);
-  const Private<Dataset> batch = poisson_sample(data, 0.1, bits);
-  const Private<Dataset> again = poisson_sample(batch, 1.0, bits);
-  EXPECT_EQ(bytes_of(opened(again)), bytes_of(opened(batch)));
-}
-
 TEST(Shards, PartitionTheRecordsEvenly) {
   SeededBits bits(9);
   for (const std::int64_t population : {1, 2, 10, 23}) {
@@ -275,7 +240,8 @@ TEST(DisjointShards, DeclareTheirOwnSizesAndShareNoRecord) {
 TEST(DisjointShards, OfABatchHoldItsRecordsAndDeclareSizesThatHideHowMany) {
   const Private<Dataset> data(counting_bytes(100, {.channels = 1, .height = 1, .width = 1}));
   SeededBits bits(12);
-  const Private<Dataset> batch = poisson_sample(data, 0.2, bits);
+  const Private<Dataset> batch = data.map(
+      [&](const Dataset& all) { return select(all, poisson_indices(all.count(), 0.2, bits)); });
   std::vector<std::uint8_t> together;
   for (const Private<Dataset>& shard : disjoint_shards(batch, 4, bits)) {
     EXPECT_EQ(shard.facts().declared_size, 25);

@@ -10,10 +10,9 @@
 #include "obol/base/console.h"
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
+#include "obol/method/fit.h"
+#include "obol/method/gs_wgan/ask.h"
 #include "obol/method/gs_wgan/entry.h"
-#include "obol/method/gs_wgan/holder.h"
-#include "obol/method/place.h"
-#include "obol/model/generator_file.h"
 #include "obol/run/folder.h"
 
 namespace obol::federated {
@@ -72,34 +71,37 @@ Counts sum_of(const Counts& a, const Counts& b) {
 
 }  // namespace
 
-Server::Server(const Terms& terms, const ServerSurroundings& surroundings)
-    : terms_(terms),
-      surroundings_(surroundings),
-      trainee_({terms.generator, terms.optimizer, terms.method.average}, terms.form.shape,
-               terms.form.classes, surroundings.device),
-      turns_({.schedule = terms.schedule, .shards = terms.clients}, surroundings.turns) {
-  Record record = read_record(surroundings.record, terms);
+Server::Server(const Terms& terms, Table& table, ServerFiles files, double deadline,
+               const method::MethodContext& context)
+    : GeneratorMethod({terms.generator, terms.optimizer, terms.method.average}, terms.form.shape,
+                      terms.form.classes, context),
+      terms_(terms),
+      table_(table),
+      files_(std::move(files)),
+      deadline_(deadline),
+      turns_({.schedule = terms.schedule, .shards = terms.clients}, files_.turns) {
+  Record record = read_record(files_.record, terms);
   names_ = std::move(record.names);
   before_ = std::move(record.counts);
 }
 
 void Server::gather() {
   log_info("waiting for {} clients", terms_.clients);
-  names_ = surroundings_.table.gather();
+  names_ = table_.gather();
   before_.resize(names_.size());
   write_record();
 }
 
 void Server::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
-  const double rate = trainee_.begin(step, terms_.steps);
+  const double rate = trainee().begin(step, terms_.steps);
   const method::gs_wgan::Asked asked = method::gs_wgan::ask(
-      trainee_, terms_.form.classes, terms_.form.steps, terms_.form.rows, surroundings_.bits);
-  const Tensor answer = answer_to(message_of(asked.question)).to(trainee_.device());
+      trainee(), terms_.form.classes, terms_.form.steps, terms_.form.rows, context().bits);
+  const Tensor answer = answer_to(message_of(asked.question)).to(trainee().device());
   asked.last.backward(answer / static_cast<double>(terms_.form.rows));
-  trainee_.finish();
+  trainee().finish();
   Counts all;
   for (std::size_t k = 0; k < names_.size(); ++k)
-    all = sum_of(all, sum_of(before_[k], surroundings_.table.counts(names_[k])));
+    all = sum_of(all, sum_of(before_[k], table_.counts(names_[k])));
   const auto counted = [](std::int64_t count) {
     return run::Public(static_cast<double>(count), run::Origin::kReleased);
   };
@@ -114,19 +116,19 @@ void Server::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
 Tensor Server::answer_to(const wire::Question& question) {
   for (std::int64_t asked = 1;; ++asked) {
     const auto shard = static_cast<std::size_t>(turns_.next().shard);
-    Reply reply = surroundings_.table.ask(names_[shard], question, surroundings_.deadline);
+    Reply reply = table_.ask(names_[shard], question, deadline_);
     if (reply.kind == Reply::kAnswered)
       return torch::tensor(reply.gradient)
           .view({terms_.form.rows, terms_.form.shape.channels, terms_.form.shape.height,
                  terms_.form.shape.width});
-    if (asked % terms_.clients == 0) surroundings_.table.wait_for_anyone();
+    if (asked % terms_.clients == 0) table_.wait_for_anyone();
   }
 }
 
 void Server::write_record() const {
   nlohmann::ordered_json clients = nlohmann::ordered_json::array();
   for (std::size_t k = 0; k < names_.size(); ++k) {
-    const Counts counts = sum_of(before_[k], surroundings_.table.counts(names_[k]));
+    const Counts counts = sum_of(before_[k], table_.counts(names_[k]));
     clients.push_back({{"name", names_[k]},
                        {"answers", counts.answers},
                        {"rejected", counts.rejected},
@@ -137,57 +139,51 @@ void Server::write_record() const {
                                          {"terms", terms_.hash},
                                          {"guarantee", kStatement},
                                          {"clients", clients}};
-  write_file(surroundings_.record,
+  write_file(files_.record,
              record.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
 }
 
-run::Sections Server::save() {
+void Server::save_more(run::Sections& /*sections*/) {
   turns_.settle();
   write_record();
-  run::Sections sections;
-  trainee_.save(sections);
-  return sections;
 }
 
-void Server::load(const run::Sections& sections) {
-  trainee_.load(sections);
+void Server::load_more(const run::Sections& /*sections*/) {
   gather();  // those whom the record has; whoever is not back yet is waited for by the first step
-}
-
-std::string Server::generator() {
-  return model::generator_bytes(*trainee_.released(surroundings_.bits));
 }
 
 run::Outcome serve(const ServeOptions& options) {
   auto recipe = recipe::Recipe::load(options.recipe, options.overrides);
   const auto experiment = method::read_experiment(recipe, method::gs_wgan::Entry::info());
   const Terms terms = read_terms(propose(options.recipe, options.overrides, options.images));
-  const run::RunFolder folder =
-      options.resume ? run::RunFolder::resume(options.folder, experiment.resolved)
-                     : run::RunFolder::create(options.folder, experiment.resolved, std::nullopt);
-  const Path record = folder.path() / kRecordName;
-  const Path turns = folder.path() / "turns.json";
+  method::OpenRun open{
+      .place = {.folder =
+                    options.resume
+                        ? run::RunFolder::resume(options.folder, experiment.resolved)
+                        : run::RunFolder::create(options.folder, experiment.resolved, std::nullopt),
+                .ledger = std::nullopt,
+                .registration = std::nullopt},
+      .bits = nullptr,
+      .terms = std::nullopt};
+  const Path& folder = open.place.folder.path();
+  const ServerFiles files{.turns = folder / "turns.json", .record = folder / kRecordName};
   Table table({.listen = options.listen,
                .identity = options.identity,
                .terms = terms,
-               .names = read_record(record, terms).names});
+               .names = read_record(files.record, terms).names});
   // As where the shards are all here, so that the same seeds give the same generator.
   const std::int64_t given =
-      privacy::Turns({.schedule = terms.schedule, .shards = terms.clients}, turns).given();
-  const std::unique_ptr<RandomBits> bits = method::make_bits(experiment.method.seed, 1 + given);
-  torch::manual_seed(experiment.method.seed ? static_cast<std::uint64_t>(*experiment.method.seed)
-                                            : (*bits)());
-  Server server(terms, {.table = table,
-                        .bits = *bits,
-                        .turns = turns,
-                        .record = record,
-                        .deadline = options.deadline,
-                        .device = options.device});
-  log_info("listening at port {}", table.port());
-  options.on_listening(table.port());
-  run::Steps steps = experiment.steps;
-  steps.total = terms.steps;
-  const run::Outcome outcome = run::train(server, folder, steps, nullptr);
+      privacy::Turns({.schedule = terms.schedule, .shards = terms.clients}, files.turns).given();
+  open.bits = method::make_bits(experiment.method.seed, 1 + given);
+  const auto make = [&](const method::MethodContext& context) -> std::unique_ptr<run::Method> {
+    auto server = std::make_unique<Server>(terms, table, files, options.deadline, context);
+    log_info("listening at port {}", table.port());
+    options.on_listening(table.port());
+    return server;
+  };
+  const run::Outcome outcome =
+      method::fit(experiment, open, {.folder = options.folder, .device = options.device},
+                  {.steps = terms.steps, .make = make});
   if (outcome.ending != run::Ending::kInterrupted) table.finish();
   return outcome;
 }

@@ -17,43 +17,40 @@
 #include "obol/base/random.h"
 #include "obol/federated/table.h"
 #include "obol/federated/terms.h"
-#include "obol/method/trainee.h"
+#include "obol/method/generator_method.h"
 #include "obol/privacy/turns.h"
 #include "obol/run/loop.h"
 
 namespace obol::federated {
 
-struct ServerSurroundings {
-  Table& table;
-  RandomBits& bits;
-  Path turns;            // a file: whose turn it is
-  Path record;           // a file: who takes part, and who has answered how often
-  double deadline = 60;  // seconds that an answer may take
-  torch::Device device = torch::kCPU;
+struct ServerFiles {
+  Path turns;   // whose turn it is
+  Path record;  // who takes part, and who has answered how often
 };
 
-class Server final : public run::Method {
+class Server final : public method::GeneratorMethod {
  public:
-  Server(const Terms& terms, const ServerSurroundings& surroundings);
+  // An answer may take `deadline` seconds. `table` must outlive this.
+  Server(const Terms& terms, Table& table, ServerFiles files, double deadline,
+         const method::MethodContext& context);
 
   void start() override { gather(); }
   // Asks until somebody answers.
   void step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) override;
-  run::Sections save() override;
-  void load(const run::Sections& sections) override;
   std::vector<run::Metric> metrics() override { return metrics_; }
-  std::optional<run::Samples> samples() override { return trainee_.samples(surroundings_.bits); }
-  std::string generator() override;
   [[nodiscard]] std::string note() const override { return "each client pays"; }
 
  private:
+  void save_more(run::Sections& sections) override;
+  void load_more(const run::Sections& sections) override;
   void gather();
   torch::Tensor answer_to(const wire::Question& question);
   void write_record() const;
 
   Terms terms_;
-  ServerSurroundings surroundings_;
-  method::Trainee trainee_;
+  Table& table_;
+  ServerFiles files_;
+  double deadline_;
   privacy::Turns turns_;
   std::vector<std::string> names_;
   std::vector<Counts> before_;  // of earlier processes

@@ -65,7 +65,8 @@ std::vector<float> privatized(const data::Dataset& block, const Privatizer& priv
       block.pixels);
 }
 
-// Reads and writes here, while others compute.
+// Reads and writes here, while others compute. What has noise is private still: it is written to a
+// file that gets its name once the certificate is on disk.
 void write_records(data::RecordStream& records, std::int64_t count, const Privatizer& privatizer,
                    const BitsOfBlocks& bits, PrivatizedWriter& writer,
                    data::PixelFingerprint* fingerprint) {
@@ -73,26 +74,33 @@ void write_records(data::RecordStream& records, std::int64_t count, const Privat
   const std::int64_t per_block = std::max<std::int64_t>(1, kBlockNumbers / numbers);
   constexpr unsigned kMostThreads = 16;  // more would wait for the one that writes
   const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
-  std::deque<std::future<std::vector<float>>> pending;
+  struct Pending {
+    std::int64_t records;
+    std::future<Private<std::vector<float>>> numbers;
+  };
+  std::deque<Pending> pending;
   Progress progress("privatising", count);
   std::uint64_t next_block = 0;
   std::int64_t left = count;
   while (left > 0 || !pending.empty()) {
     check_interrupt();
     if (left > 0 && pending.size() <= at_once) {
-      data::Dataset block = records.next(std::min(left, per_block));
-      left -= block.count();
-      if (fingerprint != nullptr) fingerprint->add(block);
-      pending.push_back(
-          std::async(std::launch::async, [&, number = next_block++, block = std::move(block)] {
-            return privatized(block, privatizer, *bits.of(number));
-          }));
+      const std::int64_t now = std::min(left, per_block);
+      Private<data::Dataset> block = records.next(now);
+      left -= now;
+      if (fingerprint != nullptr)
+        block.use([&](const data::Dataset& open) { fingerprint->add(open); });
+      pending.push_back({now, std::async(std::launch::async,
+                                         [&, number = next_block++, block = std::move(block)] {
+                                           return block.map([&](const data::Dataset& open) {
+                                             return privatized(open, privatizer, *bits.of(number));
+                                           });
+                                         })});
       continue;
     }
-    const std::vector<float> done = pending.front().get();
+    pending.front().numbers.get().use([&](const std::vector<float>& done) { writer.add(done); });
+    progress.advance(pending.front().records);
     pending.pop_front();
-    writer.add(done);
-    progress.advance(static_cast<std::int64_t>(done.size()) / numbers);
   }
 }
 
@@ -178,8 +186,10 @@ PrivatizeOutcome privatize(data::RecordStream& records, const PrivatizeOptions& 
   if (output.count && *output.count < 1)
     throw InvalidArgument(violation("count", "at least 1", *output.count));
   const std::int64_t count = std::min(output.count.value_or(records.count()), records.count());
-  const data::Labels labels = options.label_epsilon ? records.labels() : data::Labels{};
-  Privatization how = plan(options, records.shape(), labels.class_names);
+  std::optional<Private<data::Labels>> labels;
+  if (options.label_epsilon) labels = records.labels();
+  Privatization how =
+      plan(options, records.shape(), labels ? labels->facts() : std::vector<std::string>{});
   const BitsOfBlocks bits(output.seed);
   how.randomness = bits.provenance();
 
@@ -194,8 +204,10 @@ PrivatizeOutcome privatize(data::RecordStream& records, const PrivatizeOptions& 
   write_records(records, count, Privatizer(how), bits, writer,
                 fingerprint ? &*fingerprint : nullptr);
   constexpr std::uint64_t kBlockOfLabels = ~std::uint64_t{0} - 1;
-  if (options.label_epsilon)
-    writer.add_labels(privatized_labels(labels.labels, count, how, *bits.of(kBlockOfLabels)));
+  if (labels)
+    labels->use([&](const data::Labels& all) {
+      writer.add_labels(privatized_labels(all.labels, count, how, *bits.of(kBlockOfLabels)));
+    });
   how.fingerprint = writer.fingerprint();
 
   AtomicFolder certificate(folder);

@@ -2,7 +2,6 @@
 
 #include "obol/barrier/recorded_step.h"
 #include "obol/base/console.h"
-#include "obol/method/place.h"
 
 namespace obol::method {
 namespace {
@@ -26,40 +25,57 @@ run::Ending plan_run(privacy::BudgetGuard& guard, const privacy::Ledger& ledger,
                                                                             : run::Ending::kPlan;
 }
 
+// Trains in a folder that is open, at somebody's expense or at none.
+run::Outcome train(const Experiment& experiment, const run::RunFolder& folder,
+                   const MethodContext& context, const FitOptions& options,
+                   const Training& training, run::Payment* payment) {
+  run::Steps steps = experiment.steps;
+  steps.total = training.steps;
+  return run::train(*training.make(context), folder, steps, payment, options.diagnostics);
+}
+
+// What makes the shards' random numbers differ from one another.
+constexpr std::int64_t kApart = 1'000'003;
+
+MethodContext context_of(const Experiment& experiment, const Place& place, RandomBits& bits,
+                         DisclosureLog& disclosures, const FitOptions& options) {
+  const std::optional<std::int64_t> seed = experiment.method.seed;
+  const std::int64_t resumed_at = place.ledger ? place.ledger->head().entries : 0;
+  return {.disclosures = &disclosures,
+          .bits = bits,
+          .bits_of =
+              [seed, resumed_at](std::int64_t part) {
+                return make_bits(seed ? std::optional(*seed + kApart * (part + 1)) : seed,
+                                 resumed_at);
+              },
+          .device = options.device};
+}
+
 }  // namespace
 
-run::Outcome fit(const Experiment& experiment, const Terms& terms,
+run::Outcome fit(const Experiment& experiment, const std::optional<privacy::Plan>& plan,
                  const Private<data::Dataset>& data, const FitOptions& options,
-                 const std::function<std::unique_ptr<run::Method>(const Setting&)>& make) {
-  const std::optional<privacy::Plan>& plan = terms.plan;
+                 const Training& training) {
   if (plan && plan->calibrated) log_info("{}", *plan->calibrated);
   // Refused, where not one step is within the budget, before there is a folder.
   std::vector<privacy::PlannedEvent> planned;
   if (plan) planned = within_budget(*plan);
   const barrier::WorkStream stream(options.device);
-  if (experiment.method.seed)
-    torch::manual_seed(static_cast<std::uint64_t>(*experiment.method.seed));
+  const std::optional<std::int64_t> seed = experiment.method.seed;
+  if (seed) torch::manual_seed(static_cast<std::uint64_t>(*seed));
   Place place = take_place({.folder = options.folder,
                             .resume = options.resume,
                             .recipe = experiment.resolved,
-                            .seed = experiment.method.seed,
+                            .seed = seed,
                             .neighbours = plan ? std::optional(plan->neighbours) : std::nullopt},
                            data);
-  const std::int64_t resumed_at = place.ledger ? place.ledger->head().entries : 0;
-  const std::unique_ptr<RandomBits> bits = make_bits(experiment.method.seed, resumed_at);
-  if (!experiment.method.seed) torch::manual_seed((*bits)());
-  run::Steps steps = experiment.steps;
-  steps.total = terms.steps;
+  const std::unique_ptr<RandomBits> bits =
+      make_bits(seed, place.ledger ? place.ledger->head().entries : 0);
+  if (!seed) torch::manual_seed((*bits)());
   run::Disclosures disclosures(place.folder);
-  Setting setting{.folder = place.folder,
-                  .ledger = nullptr,
-                  .guard = nullptr,
-                  .door = nullptr,
-                  .resumed_at = resumed_at,
-                  .disclosures = disclosures,
-                  .bits = *bits,
-                  .device = options.device};
-  if (!plan) return run::train(*make(setting), place.folder, steps, nullptr, options.diagnostics);
+  MethodContext context = context_of(experiment, place, *bits, disclosures, options);
+  context.own = place.folder.make_private();
+  if (!plan) return train(experiment, place.folder, context, options, training, nullptr);
   std::optional<privacy::Budget> budget;
   if (plan->budget) budget = privacy::Budget{*plan->budget, plan->delta};
   const auto before_plan = [&](const std::vector<privacy::Stage>& stages) {
@@ -67,23 +83,39 @@ run::Outcome fit(const Experiment& experiment, const Terms& terms,
   };
   privacy::BudgetGuard guard(
       *place.ledger, budget,
-      {.block = terms.reserve, .accounting = {}, .before_plan = before_plan});
+      {.block = training.reserve, .accounting = {}, .before_plan = before_plan});
   const run::Ending when_refused = plan_run(guard, *place.ledger, *plan, planned);
-  setting.ledger = &*place.ledger;
-  setting.guard = &guard;
   barrier::Door door(guard, *bits);
-  setting.door = &door;
+  context.ledger = &*place.ledger;
+  context.guard = &guard;
+  context.door = &door;
   run::Payment payment{.ledger = *place.ledger,
                        .guard = guard,
                        .terms = {.delta = plan->delta, .published = plan->published},
                        .budget = plan->budget,
                        .when_refused = when_refused};
-  // Whoever goes on with a copy of this folder is told so from here on.
+  // A copy of this folder that is resumed is told so from here on.
   place.registration->update(place.ledger->record(), plan->delta);
   const run::Outcome outcome =
-      run::train(*make(setting), place.folder, steps, &payment, options.diagnostics);
+      train(experiment, place.folder, context, options, training, &payment);
   place.registration->update(place.ledger->record(), plan->delta);
   return outcome;
+}
+
+run::Outcome fit(const Experiment& experiment, OpenRun& open, const FitOptions& options,
+                 const Training& training) {
+  const barrier::WorkStream stream(options.device);
+  // A seed takes no privacy away here: it is the generator's alone.
+  torch::manual_seed(experiment.method.seed ? static_cast<std::uint64_t>(*experiment.method.seed)
+                                            : (*open.bits)());
+  run::Disclosures disclosures(open.place.folder);
+  const MethodContext context =
+      context_of(experiment, open.place, *open.bits, disclosures, options);
+  if (!open.place.ledger)
+    return train(experiment, open.place.folder, context, options, training, nullptr);
+  privacy::BudgetGuard guard(*open.place.ledger, std::nullopt);
+  run::Payment payment{.ledger = *open.place.ledger, .guard = guard, .terms = *open.terms};
+  return train(experiment, open.place.folder, context, options, training, &payment);
 }
 
 }  // namespace obol::method

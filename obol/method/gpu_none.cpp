@@ -1,11 +1,11 @@
-#include "obol/base/error.h"
+#include "obol/base/no_cuda.h"
 #include "obol/method/gpu.h"
 
 namespace obol::method::gpu {
 
-void update(const std::vector<Updated>& /*tensors*/, const OptimizerOptions& /*options*/,
-            const torch::Tensor& /*table*/, const torch::Tensor& /*step*/) {
-  throw Error("this build of Obol has no CUDA");
+void update(const std::vector<Updated>&, const OptimizerOptions&, const torch::Tensor&,
+            const torch::Tensor&) {
+  no_cuda();
 }
 
 }  // namespace obol::method::gpu

@@ -22,10 +22,6 @@ double lowest_of(const model::GeneratorOptions& options) {
   return options.output == "tanh" ? -1 : 0;
 }
 
-std::int64_t classes_of(const data::Dataset::PublicFacts& facts) {
-  return std::max<std::int64_t>(1, facts.num_classes);
-}
-
 Trainee::Trainee(const TraineeOptions& options, const data::ImageShape& shape,
                  std::int64_t num_classes, const torch::Device& device)
     : options_(options),

@@ -16,6 +16,7 @@
 
 #include <torch/torch.h>
 
+#include "obol/barrier/records.h"
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
 #include "obol/method/device_optimizer.h"
@@ -75,7 +76,6 @@ class Trainee {
 // What a pixel of a record counts: -1 or 0 for black, 1 for white.
 double lowest_of(const model::GeneratorOptions& options);
 
-// Unlabelled data are of one class.
-std::int64_t classes_of(const data::Dataset::PublicFacts& facts);
+using barrier::classes_of;
 
 }  // namespace obol::method

@@ -8,6 +8,7 @@
 #include "obol/barrier/recorded_step.h"
 #include "obol/base/error.h"
 #include "obol/method/state.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::method {
 namespace {
@@ -146,8 +147,8 @@ TEST(Trainee, RefusesSectionsThatAreNotItsOwn) {
   }
 }
 
-TEST(Trainee, LearnsOnAGpuAsOnAProcessor) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(TraineeGpu, LearnsOnAGpuAsOnAProcessor) {
+  OBOL_NEEDS_GPU();
   const torch::Device device(torch::kCUDA, 0);
   const barrier::WorkStream stream(device);
   for (const char* kind : {"adam", "sgd"}) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/testing/gpu.h"
+
 namespace obol::model {
 namespace {
 
@@ -122,8 +124,8 @@ void expect_like_double(const ConvCase& example, at::ScalarType type, double tol
   }
 }
 
-TEST(ConvTranspose, OnAGpuHasTheValuesAndGradientsOfDoubles) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(ConvTransposeGpu, HasTheValuesAndGradientsOfDoubles) {
+  OBOL_NEEDS_GPU();
   const bool was_allowed = at::globalContext().allowTF32CuDNN();
   at::globalContext().setAllowTF32CuDNN(false);
   for (std::size_t k = 0; k < kConvCases.size(); ++k) {

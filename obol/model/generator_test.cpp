@@ -9,6 +9,7 @@
 
 #include "obol/base/error.h"
 #include "obol/recipe/recipe.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::model {
 namespace {
@@ -168,8 +169,8 @@ std::pair<Tensor, Tensor> step_of(Generator& generator, const Tensor& z, const T
   return {images.detach().cpu().to(at::kDouble), at::cat(parts)};
 }
 
-TEST(Generator, OnAGpuTrainsNearDoublesInEitherPrecision) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(GeneratorGpu, TrainsNearDoublesInEitherPrecision) {
+  OBOL_NEEDS_GPU();
   const bool was_allowed = at::globalContext().allowTF32CuDNN();
   at::globalContext().setAllowTF32CuDNN(false);
   // Rounding moves numbers past zero, where a rectifier's gradient jumps: more of them in more
@@ -208,8 +209,8 @@ TEST(Generator, OnAGpuTrainsNearDoublesInEitherPrecision) {
   at::globalContext().setAllowTF32CuDNN(was_allowed);
 }
 
-TEST(Generator, KeepsFloatWeightsThatAreLeavesWhereItIsPlaced) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(GeneratorGpu, KeepsFloatWeightsThatAreLeavesWhereItIsPlaced) {
+  OBOL_NEEDS_GPU();
   auto generator = make_generator({.width = 4}, kMnist, 10);
   generator->place(torch::kCUDA);
   for (const auto& item : generator->named_parameters()) {
@@ -277,8 +278,8 @@ TEST(Latents, OfASourceBeginAlikeHoweverManyAreWanted) {
   }
 }
 
-TEST(Latents, OfASourceLeaveTorchsOwnGeneratorAsItWas) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(LatentsGpu, OfASourceLeaveTorchsOwnGeneratorAsItWas) {
+  OBOL_NEEDS_GPU();
   const auto generator = make_generator({.width = 2}, kMnist, 10);
   generator->place(torch::kCUDA);
   SeededBits bits(1);

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/testing/gpu.h"
+
 namespace obol::model {
 namespace {
 
@@ -132,8 +134,8 @@ const std::vector<std::vector<std::int64_t>> kOnGpu{
     {4, 3, 5, 7},     {1, 1, 2, 1},    {5, 72, 9, 11},   {130, 12, 5, 5}, {9, 17, 14, 14},
     {600, 130, 3, 3}, {70, 256, 7, 7}, {40, 64, 28, 28}, {3, 520, 4, 4}};
 
-TEST(NormActivation, OnAGpuHasTheValuesAndGradientsOfDoubles) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(NormActivationGpu, HasTheValuesAndGradientsOfDoubles) {
+  OBOL_NEEDS_GPU();
   torch::manual_seed(1);
   for (const auto type : {at::kFloat, at::kBFloat16})
     for (const double slope : {0.0, 0.2})
@@ -143,8 +145,8 @@ TEST(NormActivation, OnAGpuHasTheValuesAndGradientsOfDoubles) {
       }
 }
 
-TEST(NormActivation, OnAGpuTakesRowsThatBeginAnywhere) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(NormActivationGpu, TakesRowsThatBeginAnywhere) {
+  OBOL_NEEDS_GPU();
   torch::manual_seed(1);
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const Tensor some = torch::randn({1 + 9 * 5 * 6 * 16}).to(torch::kCUDA, type);
@@ -152,14 +154,14 @@ TEST(NormActivation, OnAGpuTakesRowsThatBeginAnywhere) {
   }
 }
 
-TEST(NormActivation, OnAGpuFindsASmallVarianceAroundALargeMean) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(NormActivationGpu, FindsASmallVarianceAroundALargeMean) {
+  OBOL_NEEDS_GPU();
   torch::manual_seed(1);
   expect_like_double((1000 + 0.01 * torch::randn({50, 8, 14, 14})).to(torch::kCUDA), 0.2);
 }
 
-TEST(NormActivation, OnAGpuGivesTheSameBitsAgain) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(NormActivationGpu, GivesTheSameBitsAgain) {
+  OBOL_NEEDS_GPU();
   torch::manual_seed(1);
   NormActivation norm(NormActivationOptions{.channels = 64, .slope = 0.2});
   norm->to(torch::kCUDA);

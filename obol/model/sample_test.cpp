@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::model {
 namespace {
@@ -87,8 +88,8 @@ TEST(Sample, IsAFewLevelsFromWhatFloatsGive) {
   }
 }
 
-TEST(Sample, OnAGpuIsAFewLevelsFromWhatFloatsGive) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(SampleGpu, IsAFewLevelsFromWhatFloatsGive) {
+  OBOL_NEEDS_GPU();
   struct Case {
     GeneratorOptions options;
     data::ImageShape shape;
@@ -112,8 +113,8 @@ TEST(Sample, OnAGpuIsAFewLevelsFromWhatFloatsGive) {
   }
 }
 
-TEST(Sample, OnAGpuIsTheSameWithTheSameSeedOnly) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST(SampleGpu, IsTheSameWithTheSameSeedOnly) {
+  OBOL_NEEDS_GPU();
   const auto generator = like_trained({.width = 8}, {1, 28, 28}, 1);
   generator->place(torch::kCUDA);
   const auto with = [&](std::optional<std::int64_t> seed) {

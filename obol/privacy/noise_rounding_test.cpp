@@ -14,8 +14,8 @@
 namespace obol::privacy {
 namespace {
 
+using test::ScriptedBits;
 using testing::RecordedBits;
-using testing::ScriptedBits;
 
 constexpr std::uint64_t kAllOnes = ~std::uint64_t{0};
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "obol/base/random.h"
+#include "obol/testing/bits.h"
 
 namespace obol::privacy::testing {
 
@@ -48,22 +49,6 @@ class RecordedBits final : public RandomBits {
  private:
   RandomBits& source_;
   std::vector<std::uint64_t> words_;
-};
-
-// Hands out what it was given.
-class ScriptedBits final : public RandomBits {
- public:
-  explicit ScriptedBits(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
-  result_type operator()() override { return words_.at(used_++); }
-  void fill(std::span<std::uint64_t> words) override {
-    for (std::uint64_t& word : words) word = (*this)();
-  }
-  [[nodiscard]] bool is_private() const noexcept override { return false; }
-  [[nodiscard]] std::string provenance() const override { return "scripted"; }
-
- private:
-  std::vector<std::uint64_t> words_;
-  std::size_t used_ = 0;
 };
 
 }  // namespace obol::privacy::testing

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <string_view>
@@ -27,19 +28,10 @@ void run(const SinkhornOptions& options, std::size_t count, const Range& body) {
     body(0, count);
 }
 
-void check(const SinkhornOptions& options) {
-  const auto need = [](bool holds, std::string_view what, std::string_view requirement,
-                       auto value) {
-    if (!holds) throw InvalidArgument(violation(what, requirement, value));
-  };
-  need(std::isfinite(options.regularization) && options.regularization > 0, "regularization",
-       "finite and positive", options.regularization);
-  need(options.tolerance >= 0, "tolerance", "not negative", options.tolerance);
-  need(options.max_iterations >= 1, "max_iterations", "at least 1", options.max_iterations);
-  need(options.over_relaxation >= 1 && options.over_relaxation < 2, "over_relaxation",
-       "at least 1 and below 2", options.over_relaxation);
-  need(options.annealing > 0 && options.annealing <= 1, "annealing", "above 0 and at most 1",
-       options.annealing);
+void check_on_cpu(const SinkhornOptions& options) {
+  check(options);
+  if (options.stopping == Stopping::kFixed)
+    throw InvalidArgument(violation("stopping on a CPU", "kConverge or kAnnealed", "kFixed"));
 }
 
 // Returns the largest magnitude.
@@ -505,10 +497,25 @@ class Solver {
 
 }  // namespace
 
+void check(const SinkhornOptions& options) {
+  const auto need = [](bool holds, std::string_view what, std::string_view requirement,
+                       auto value) {
+    if (!holds) throw InvalidArgument(violation(what, requirement, value));
+  };
+  need(std::isfinite(options.regularization) && options.regularization > 0, "regularization",
+       "finite and positive", options.regularization);
+  need(options.tolerance >= 0, "tolerance", "not negative", options.tolerance);
+  need(options.max_iterations >= 1, "max_iterations", "at least 1", options.max_iterations);
+  need(options.over_relaxation >= 1 && options.over_relaxation < 2, "over_relaxation",
+       "at least 1 and below 2", options.over_relaxation);
+  need(options.annealing > 0 && options.annealing <= 1, "annealing", "above 0 and at most 1",
+       options.annealing);
+}
+
 template <class T>
 SinkhornResult sinkhorn(const CostView<T>& cost, const Weights& weights,
                         const SinkhornOptions& options, const Potentials* start) {
-  check(options);
+  check_on_cpu(options);
   const double largest = check(cost);
   return Solver<T>(cost, largest, weights, options, transposed(cost)).solve(start);
 }
@@ -516,7 +523,7 @@ SinkhornResult sinkhorn(const CostView<T>& cost, const Weights& weights,
 template <class T>
 SinkhornResult sinkhorn_self(const CostView<T>& cost, std::span<const double> weights,
                              const SinkhornOptions& options) {
-  check(options);
+  check_on_cpu(options);
   const double largest = check(cost);
   if (cost.rows != cost.columns)
     throw InvalidArgument(violation("the costs within one set", "a square matrix",

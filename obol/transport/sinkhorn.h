@@ -15,11 +15,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "obol/transport/cost_view.h"
+#include "obol/transport/types.h"
 
 namespace obol::transport {
 
@@ -28,25 +28,6 @@ namespace obol::transport {
 struct Weights {
   std::span<const double> a = {};
   std::span<const double> b = {};
-};
-
-enum class Stopping {
-  kConverge,  // until the marginal error is at most `tolerance`
-  kAnnealed,  // the regularization falls to its target, one sweep at each, one more at the target
-};
-
-struct SinkhornOptions {
-  double regularization;  // the temperature; in units of the cost
-  Stopping stopping = Stopping::kConverge;
-  double tolerance = 1e-6;  // L1 distance of the plan's row sums to a, which sums to 1
-  std::int64_t max_iterations = 10000;
-  double over_relaxation = 1;  // from 1 (plain) to below 2: products move further than they must
-  // Epsilon scaling: start at the largest cost and multiply by this per iteration until the target
-  // is reached; 1 starts at the target. kAnnealed uses it as well (0.5 where it is 1).
-  double annealing = 1;
-  // Runs body(begin, end) over ranges that cover [0, count); empty: here and now.
-  std::function<void(std::size_t count, const std::function<void(std::size_t, std::size_t)>&)>
-      parallel = {};
 };
 
 struct Potentials {

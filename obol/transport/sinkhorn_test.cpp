@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
-#include "obol/transport/reference.h"
+#include "obol/transport/testing.h"
 
 namespace obol::transport {
 namespace {

@@ -3,7 +3,7 @@
 namespace obol::app {
 
 std::vector<GpuFacts> list_gpus(std::string& problem) {
-  problem = "this build has no CUDA part";
+  problem = "this build of Obol has no CUDA";
   return {};
 }
 

@@ -7,11 +7,11 @@
 
 #include "obol/barrier/cuda/arithmetic.h"
 #include "obol/base/random.h"
-#include "obol/transport/cuda/error.h"
+#include "obol/cuda/error.h"
 
 namespace obol::barrier::cuda {
 
-using transport::cuda::check;
+using obol::cuda::check;
 
 DeviceBits::DeviceBits(RandomBits& bits, cudaStream_t stream) {
   void* memory = nullptr;

@@ -1,14 +1,14 @@
 #include <vector>
 
 #include "obol/base/chacha20_block.h"
-#include "obol/transport/cuda/testing.cuh"
+#include "obol/cuda/testing.cuh"
 
 namespace obol::barrier::cuda {
 namespace {
 
-using transport::cuda::check;
-using transport::cuda::Device;
-using transport::cuda::has_gpu;
+using obol::cuda::check;
+using obol::cuda::Device;
+using obol::cuda::has_gpu;
 
 __global__ void standard_block(std::uint32_t* words) {
   std::uint32_t key[8];

@@ -3,13 +3,13 @@
 
 #include <cuda_runtime.h>
 
-#include "obol/transport/cuda/testing.cuh"
+#include "obol/cuda/testing.cuh"
 
 namespace obol::barrier::cuda::testing {
 
-using transport::cuda::check;
-using transport::cuda::Device;
-using transport::cuda::has_gpu;
+using obol::cuda::check;
+using obol::cuda::Device;
+using obol::cuda::has_gpu;
 
 // Runs `work(stream)` from a graph, that many times.
 template <class Work>

@@ -4,17 +4,17 @@
 
 #include "obol/barrier/cuda/launch.cuh"
 #include "obol/barrier/cuda/noise.h"
-#include "obol/transport/cuda/error.h"
-#include "obol/transport/cuda/math.cuh"
+#include "obol/cuda/error.h"
+#include "obol/cuda/warp.cuh"
 
 namespace obol::barrier::cuda {
 namespace {
 
+using obol::cuda::check;
+using obol::cuda::kWarp;
+using obol::cuda::require;
+using obol::cuda::sum_over_warp;
 using privacy::NoiseGrid;
-using transport::cuda::check;
-using transport::cuda::kWarp;
-using transport::cuda::require;
-using transport::cuda::sum_over_warp;
 
 constexpr int kThreads = 64;        // of noise alone: few, so that a small release has many blocks
 constexpr int kThreadsOfRow = 256;  // at most, of a block that clips a row and adds noise

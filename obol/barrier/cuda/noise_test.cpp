@@ -35,7 +35,7 @@ NoiseGrid grid_for(double sensitivity, double multiplier, std::size_t count) {
 std::size_t blocks_for(std::size_t width) { return (width + 7) / 8; }
 
 Floats some_values(std::size_t count, double size) {
-  const auto normal = transport::cuda::normals(count, 1);
+  const auto normal = obol::cuda::normals(count, 1);
   Floats values(count);
   std::transform(normal.begin(), normal.end(), values.begin(),
                  [&](double value) { return static_cast<float>(size * value); });

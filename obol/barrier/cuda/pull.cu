@@ -1,11 +1,11 @@
 #include "obol/barrier/cuda/pull.h"
-#include "obol/transport/cuda/error.h"
+#include "obol/cuda/error.h"
 
 namespace obol::barrier::cuda {
 namespace {
 
-using transport::cuda::check;
-using transport::cuda::require;
+using obol::cuda::check;
+using obol::cuda::require;
 
 constexpr int kThreads = 64;  // few, so that a small sample has many blocks
 

@@ -2,16 +2,16 @@
 
 #include "obol/barrier/cuda/launch.cuh"
 #include "obol/barrier/cuda/sampling.h"
-#include "obol/transport/cuda/error.h"
-#include "obol/transport/cuda/math.cuh"
+#include "obol/cuda/error.h"
+#include "obol/cuda/warp.cuh"
 
 namespace obol::barrier::cuda {
 namespace {
 
-using transport::cuda::check;
-using transport::cuda::kAllLanes;
-using transport::cuda::kWarp;
-using transport::cuda::require;
+using obol::cuda::check;
+using obol::cuda::kAllLanes;
+using obol::cuda::kWarp;
+using obol::cuda::require;
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
@@ -111,7 +111,7 @@ __device__ void load(const std::uint8_t* from, float (&to)[kWidth]) {
 }
 template <int kWidth>
 __device__ void load(const float* from, float (&to)[kWidth]) {
-  transport::cuda::load_constant<kWidth>(from, to);
+  obol::cuda::load_constant<kWidth>(from, to);
 }
 
 template <int kWidth>

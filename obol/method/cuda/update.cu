@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "obol/cuda/error.h"
 #include "obol/method/cuda/update.h"
-#include "obol/transport/cuda/error.h"
 
 namespace obol::method::cuda {
 namespace {
@@ -71,7 +71,7 @@ void update(const Updated* tensors, int count, const Rule& rule, const Numbers* 
     const auto kernel = rule.kind == Rule::Kind::kAdam ? update_kernel<Rule::Kind::kAdam>
                                                        : update_kernel<Rule::Kind::kDescent>;
     kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(batch, rule, table, step);
-    transport::cuda::check(cudaGetLastError(), "an update");
+    obol::cuda::check(cudaGetLastError(), "an update");
   }
 }
 

@@ -28,15 +28,11 @@ run::Outcome Entry::fit(const Experiment& experiment, const Data& data, const Fi
   const Options method_options =
       recipe::located(experiment.places, "privacy", [&] { return options_of(experiment, plan); });
   check(method_options, data.facts(), experiment.places);
-  return method::fit(experiment, {.plan = plan, .steps = method_options.steps}, data, options,
-                     [&](const Setting& setting) -> std::unique_ptr<run::Method> {
-                       return std::make_unique<DpSinkhorn>(
-                           method_options, data,
-                           Surroundings{.door = setting.door,
-                                        .disclosures = &setting.disclosures,
-                                        .bits = setting.bits,
-                                        .device = setting.device});
-                     });
+  return method::fit(experiment, plan, data, options,
+                     {.steps = method_options.steps,
+                      .make = [&](const MethodContext& context) -> std::unique_ptr<run::Method> {
+                        return std::make_unique<DpSinkhorn>(method_options, data, context);
+                      }});
 }
 
 }  // namespace obol::method::dp_sinkhorn

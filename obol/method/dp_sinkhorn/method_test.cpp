@@ -1,7 +1,10 @@
 #include "obol/method/dp_sinkhorn/method.h"
 
 #include <cmath>
+#include <map>
+#include <memory>
 #include <numbers>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,8 +14,12 @@
 #include "obol/base/error.h"
 #include "obol/base/file.h"
 #include "obol/data/sampler.h"
-#include "obol/method/dp_sinkhorn/method.h"
+#include "obol/method/features.h"
+#include "obol/privacy/disclosures.h"
 #include "obol/privacy/noise.h"
+#include "obol/run/folder.h"
+#include "obol/run/metrics.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::method::dp_sinkhorn {
 namespace {
@@ -379,9 +386,11 @@ TEST_F(Method, TwentyStepsOfEachBarrierAreThoseOfTheReference) {
   }
 }
 
+class MethodGpu : public Method {};
+
 // Neither draws the same numbers, so only what they learn is compared; and what is paid.
-TEST_F(Method, OnAGpuARecordedStepDoesAndPaysWhatAPlainOneDoes) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+TEST_F(MethodGpu, ARecordedStepDoesAndPaysWhatAPlainOneDoes) {
+  OBOL_NEEDS_GPU();
   const torch::Device device(torch::kCUDA, 0);
   const barrier::WorkStream stream(device);
   for (const std::string name : {"row", "batch", "record", "record, dct:14"}) {
@@ -427,25 +436,107 @@ TEST_F(Method, OnAGpuARecordedStepDoesAndPaysWhatAPlainOneDoes) {
   }
 }
 
+// Random numbers that begin anew.
+class Rewound final : public RandomBits {
+ public:
+  void rewind(std::uint64_t seed) { bits_ = std::make_unique<SeededBits>(seed); }
+  result_type operator()() override { return (*bits_)(); }
+  void fill(std::span<std::uint64_t> words) override { bits_->fill(words); }
+  [[nodiscard]] bool is_private() const noexcept override { return false; }
+  [[nodiscard]] std::string provenance() const override { return bits_->provenance(); }
+
+ private:
+  std::unique_ptr<SeededBits> bits_ = std::make_unique<SeededBits>(5);
+};
+
+// With the same random numbers, what was loaded makes the very steps that it would have made.
 TEST_F(Method, GoesOnAfterLoadingAsItWouldHave) {
-  const Options options = some_options("record");
-  const auto train = [&](DpSinkhorn& method, std::int64_t from, std::int64_t to) {
-    for (std::int64_t t = from; t <= to; ++t) method.step(t, nothing);
-  };
+  for (const std::string name : {"row", "batch", "record", "record, dct:14"}) {
+    SCOPED_TRACE(name);
+    Options options = some_options(name.substr(0, name.find(',')));
+    if (name.ends_with("dct:14")) options.method.features = "dct:14";
+    options.method.average = 0.9;
+    Rewound bits;
+    barrier::Door door(guard, bits);
+    const auto train = [&](DpSinkhorn& method, std::int64_t from, std::int64_t to) {
+      bits.rewind(static_cast<std::uint64_t>(from));
+      torch::manual_seed(static_cast<std::uint64_t>(from));
+      for (std::int64_t t = from; t <= to; ++t) method.step(t, nothing);
+    };
+    DpSinkhorn first(options, data, {.door = &door, .bits = bits});
+    first.start();
+    train(first, 1, 3);
+    const run::Sections saved = first.save();
+    DpSinkhorn second(options, data, {.door = &door, .bits = bits});
+    second.load(saved);
+    EXPECT_EQ(second.save(), saved);
+    train(first, 4, 6);
+    train(second, 4, 6);
+    EXPECT_EQ(second.save(), first.save());
+  }
+}
+
+TEST_F(Method, LoadsNothingButItsOwnState) {
   SeededBits bits(5);
   barrier::Door door(guard, bits);
-  DpSinkhorn first(options, data, {.door = &door, .bits = bits});
-  first.start();
-  train(first, 1, 3);
-  const run::Sections saved = first.save();
-  DpSinkhorn second(options, data, {.door = &door, .bits = bits});
-  second.load(saved);
-  EXPECT_EQ(second.save().at("generator"), saved.at("generator"));
-  for (std::size_t k = 0; k < parameters_of(first).size(); ++k)
-    EXPECT_TRUE(parameters_of(first)[k].equal(parameters_of(second)[k]));
-  train(second, 4, 5);
-  EXPECT_THROW(second.load({}), DataError);
-  EXPECT_THROW(second.load({{"generator", "x"}}), DataError);
+  DpSinkhorn method(some_options("record"), data, {.door = &door, .bits = bits});
+  EXPECT_THROW(method.load({}), DataError);
+  EXPECT_THROW(method.load({{"generator", "x"}}), DataError);
+  method.start();
+  method.step(1, nothing);
+  const run::Sections saved = method.save();
+  run::Sections changed = saved;
+  changed.at("second batch") = saved.at("class sizes");
+  EXPECT_THROW(method.load(changed), DataError);
+  EXPECT_NO_THROW(method.load(saved));
+  DpSinkhorn rows(some_options("row"), data, {.door = &door, .bits = bits});
+  run::Sections more = rows.save();
+  more["second batch"] = saved.at("second batch");
+  EXPECT_THROW(rows.load(more), DataError);
+}
+
+// They change nothing, stay in private/, and are disclosed.
+TEST_F(Method, DiagnosticsSayWhatClippingDoes) {
+  for (const std::string name : {"row", "batch", "record", "record, dct:14"}) {
+    SCOPED_TRACE(name);
+    Options options = some_options(name.substr(0, name.find(',')));
+    if (name.ends_with("dct:14")) options.method.features = "dct:14";
+    const auto folder_of = [&](const std::string& kind) {
+      return run::RunFolder::create(folder.path() / (name + kind), "", std::nullopt);
+    };
+    const auto train = [&](run::UnsafeDiagnostics& diagnostics) {
+      SeededBits bits(5);
+      barrier::Door door(guard, bits);
+      torch::manual_seed(3);
+      DpSinkhorn method(options, data, {.door = &door, .bits = bits});
+      method.start();
+      for (std::int64_t t = 1; t <= 3; ++t) method.step(t, diagnostics);
+      return method.save();
+    };
+    const auto values_of = [](const run::RunFolder& run) {
+      std::map<std::string, double> last;
+      for (const run::MetricsRow& row : run::read_metrics(run.diagnostics()))
+        for (const auto& [key, value] : row.values) last[key] = value;
+      return last;
+    };
+    const run::RunFolder some = folder_of(", some");
+    run::UnsafeDiagnostics asked(some, 0);
+    EXPECT_EQ(train(asked), train(nothing));
+    EXPECT_EQ(privacy::read_disclosures(some.path()).size(), 4U);
+    std::map<std::string, double> values = values_of(some);
+    EXPECT_GT(values.at("sample_size"), 5);
+    EXPECT_LE(values.at("norm_after_clip"), options.method.clip_norm);
+    EXPECT_LE(values.at("norm_after_clip"), values.at("norm_before_clip"));
+    for (const bool is_loose : {true, false}) {
+      options.method.clip_norm = is_loose ? 1e4 : 1e-4;
+      const run::RunFolder other = folder_of(is_loose ? ", loose" : ", tight");
+      run::UnsafeDiagnostics also(other, 0);
+      static_cast<void>(train(also));
+      values = values_of(other);
+      EXPECT_EQ(values.at("share_clipped"), is_loose ? 0 : 1);
+      EXPECT_EQ(values.at("norm_after_clip") == values.at("norm_before_clip"), is_loose);
+    }
+  }
 }
 
 TEST_F(Method, RefusesWhatDoesNotGoTogether) {

@@ -13,14 +13,8 @@ namespace obol::method::dp_sinkhorn {
 
 inline constexpr const char* kName = "dp-sinkhorn";
 
-// The section [method].
-struct MethodOptions {
-  std::string name = kName;
-  double clip_norm = 0.5;
-  double regularization = 0.05;
-  double average = 0;  // decay of the released moving average of the weights; 0: none
-
-  // Barriers row and batch.
+// Of a step with barrier row, batch or none.
+struct RowStepOptions {
   std::string cost = "mixture:1";
   double label_weight = 15;
   double resample = 0.4;
@@ -28,7 +22,11 @@ struct MethodOptions {
   std::int64_t max_iterations = 500;
   std::string perturb = "images";
 
-  // Barrier record.
+  void describe_rows(recipe::Fields& fields);
+};
+
+// Of a step with barrier record.
+struct RecordStepOptions {
   std::int64_t second_batch = 400;
   double self_weight = 1;
   double self_weight_start = 0.5;
@@ -36,12 +34,21 @@ struct MethodOptions {
   std::string features = "pixels";
   std::int64_t potential_iterations = 30;
 
+  void describe_records(recipe::Fields& fields);
+};
+
+// The section [method].
+struct MethodOptions : RowStepOptions, RecordStepOptions {
+  std::string name = kName;
+  double clip_norm = 0.5;
+  double regularization = 0.05;
+  double average = 0;  // decay of the released moving average of the weights; 0: none
   std::optional<std::int64_t> seed;
 
   void describe(recipe::Fields& fields);
 };
 
 // Step `step` of `steps`, from 1.
-double self_weight_at(const MethodOptions& options, std::int64_t step, std::int64_t steps);
+double self_weight_at(const RecordStepOptions& options, std::int64_t step, std::int64_t steps);
 
 }  // namespace obol::method::dp_sinkhorn

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::method::gs_wgan {
 namespace {
@@ -173,10 +174,10 @@ Tensor behind_moments(const Critic& critic, const CriticState& state) {
   return state.numbers.narrow(0, at, critic.state_size() - at);
 }
 
-class CriticOnGpu : public testing::TestWithParam<Case> {
+class CriticGpu : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    OBOL_NEEDS_GPU();
     torch::manual_seed(0);
     at::globalContext().setAllowTF32CuDNN(false);
   }
@@ -184,7 +185,7 @@ class CriticOnGpu : public testing::TestWithParam<Case> {
 };
 
 // Its own kernels, in float, against torch's operators on the processor, in double.
-TEST_P(CriticOnGpu, LearnsAsOnTheProcessor) {
+TEST_P(CriticGpu, LearnsAsOnTheProcessor) {
   const data::ImageShape& shape = GetParam().shape;
   SeededBits bits(1);
   const Critic critic({.shape = shape, .classes = GetParam().classes, .width = 5});
@@ -228,7 +229,7 @@ TEST_P(CriticOnGpu, LearnsAsOnTheProcessor) {
             0.05);
 }
 
-INSTANTIATE_TEST_SUITE_P(Images, CriticOnGpu,
+INSTANTIATE_TEST_SUITE_P(Images, CriticGpu,
                          testing::Values(Case{{1, 12, 12}, 4}, Case{{3, 9, 14}, 1}));
 
 TEST(Critic, LearnsToTellTwoSetsApart) {

@@ -9,6 +9,7 @@
 
 #include "obol/barrier/recorded_step.h"
 #include "obol/method/gs_wgan/workshop.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::method::gs_wgan {
 namespace {
@@ -49,7 +50,7 @@ double relative(const Tensor& value, const Tensor& expected) {
 class OnDevice : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (device_.is_cuda() && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    if (device_.is_cuda()) OBOL_NEEDS_GPU();
     torch::manual_seed(1);
     stream_.emplace(device_);
     at::globalContext().setAllowTF32CuDNN(false);  // to compare with the processor
@@ -179,7 +180,8 @@ TEST_P(OnDevice, AWorkshopWarmStartsGroupAfterGroup) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Desk, OnDevice, testing::Values("cpu", "cuda"));
+INSTANTIATE_TEST_SUITE_P(Desk, OnDevice, testing::Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(DeskGpu, OnDevice, testing::Values("cuda"));
 
 }  // namespace
 }  // namespace obol::method::gs_wgan

@@ -12,7 +12,6 @@
 #include "obol/data/fingerprint.h"
 #include "obol/method/gs_wgan/entry.h"
 #include "obol/method/gs_wgan/method.h"
-#include "obol/method/place.h"
 
 namespace obol::method::gs_wgan {
 namespace {
@@ -63,33 +62,16 @@ run::Outcome Entry::fit(const Experiment& experiment, const Data& data, const Fi
   const Options method_options =
       recipe::located(experiment.places, "privacy", [&] { return options_of(experiment, plan); });
   check(method_options, data.facts(), experiment.places);
-  const std::optional<std::int64_t> seed = experiment.method.seed;
+  const auto make = [&](const MethodContext& context) -> std::unique_ptr<run::Method> {
+    const std::optional<Path>& cache = method_options.method.warm_cache;
+    std::optional<Path> warm;
+    if (cache) warm = warm_folder(*cache, method_options, data, *context.disclosures);
+    return std::make_unique<GsWgan>(method_options, data, context, warm);
+  };
   // One answer of every shard is paid at a time: there are few, and what is paid ahead is lost
   // where a run is killed.
-  return method::fit(experiment, {.plan = plan, .steps = method_options.steps, .reserve = 1}, data,
-                     options, [&](const Setting& setting) -> std::unique_ptr<run::Method> {
-                       const Path own = setting.folder.make_private();
-                       const std::int64_t entries = setting.resumed_at;
-                       Surroundings surroundings{
-                           .ledger = setting.ledger,
-                           .guard = setting.guard,
-                           .disclosures = &setting.disclosures,
-                           .bits = setting.bits,
-                           .bits_of =
-                               [seed, entries](std::int64_t shard) {
-                                 constexpr std::int64_t kApart = 1'000'003;
-                                 return make_bits(
-                                     seed ? std::optional(*seed + kApart * (shard + 1)) : seed,
-                                     entries);
-                               },
-                           .critics = own / "critics",
-                           .warm = std::nullopt,
-                           .device = setting.device};
-                       if (method_options.method.warm_cache)
-                         surroundings.warm = warm_folder(*method_options.method.warm_cache,
-                                                         method_options, data, setting.disclosures);
-                       return std::make_unique<GsWgan>(method_options, data, surroundings);
-                     });
+  return method::fit(experiment, plan, data, options,
+                     {.steps = method_options.steps, .make = make, .reserve = 1});
 }
 
 }  // namespace obol::method::gs_wgan

@@ -7,8 +7,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
+#include "obol/cuda/error.h"
 #include "obol/method/gs_wgan/cuda/critic.h"
-#include "obol/transport/cuda/error.h"
 
 namespace obol::method::gs_wgan::gpu {
 namespace {
@@ -73,7 +73,7 @@ std::int64_t free_bytes(const torch::Device& device) {
   const c10::cuda::CUDAGuard guard(device);
   std::size_t free = 0;
   std::size_t total = 0;
-  transport::cuda::check(cudaMemGetInfo(&free, &total), "asking for the free memory");
+  obol::cuda::check(cudaMemGetInfo(&free, &total), "asking for the free memory");
   return static_cast<std::int64_t>(free);
 }
 

@@ -1,7 +1,8 @@
 #include "obol/method/gs_wgan/holder.h"
 
 #include <mutex>
-#include <vector>
+
+#include "obol/method/gs_wgan/ask.h"
 
 namespace obol::method::gs_wgan {
 namespace {
@@ -11,14 +12,6 @@ using torch::Tensor;
 // Networks are made with torch's one generator of random numbers.
 std::mutex making;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-Tensor random_indices(std::int64_t below, std::int64_t count, RandomBits& bits) {
-  Tensor indices = torch::empty({count}, torch::kLong);
-  auto* values = indices.data_ptr<std::int64_t>();
-  for (std::int64_t k = 0; k < count; ++k)
-    values[k] = static_cast<std::int64_t>(bits.below(static_cast<std::uint64_t>(below)));
-  return indices;
-}
-
 Tensor random_shares(std::int64_t count, RandomBits& bits) {
   Tensor shares = torch::empty({count, 1, 1, 1});
   auto* values = shares.data_ptr<float>();
@@ -27,32 +20,7 @@ Tensor random_shares(std::int64_t count, RandomBits& bits) {
   return shares;
 }
 
-// Numbers of a GPU stay there.
-Tensor random_labels(std::int64_t classes, std::int64_t count, const torch::Device& device,
-                     RandomBits& bits) {
-  if (device.is_cpu()) return random_indices(classes, count, bits);
-  return torch::randint(classes, {count}, torch::TensorOptions(device).dtype(torch::kLong));
-}
-
 }  // namespace
-
-Asked ask(Trainee& trainee, std::int64_t classes, std::int64_t steps, std::int64_t n,
-          RandomBits& bits) {
-  const Tensor labels = random_labels(classes, steps * n, trainee.device(), bits);
-  const std::int64_t before = (steps - 1) * n;
-  std::vector<Tensor> parts;
-  if (before > 0) {
-    const torch::NoGradGuard no_grad;
-    parts.push_back(trainee.generate(labels.narrow(0, 0, before), bits));
-  }
-  Asked asked;
-  asked.last = trainee.generate(labels.narrow(0, before, n), bits);
-  parts.push_back(asked.last.detach());
-  const Tensor images = torch::cat(parts);
-  asked.question.images = images.unflatten(0, {steps, n});
-  asked.question.labels = labels.view({steps, n});
-  return asked;
-}
 
 Holder::Holder(const Critic& critic, const CriticTraining& training,
                const Private<data::Dataset>& shard, const torch::Device& device, double lowest,

@@ -21,16 +21,6 @@
 
 namespace obol::method::gs_wgan {
 
-// n images for each of `steps`, labels drawn by `bits`, on a GPU by torch's generator there. The
-// last batch, and it alone, keeps the graph that leads back to the generator: [n, channels, height,
-// width].
-struct Asked {
-  Question question;
-  torch::Tensor last;
-};
-Asked ask(Trainee& trainee, std::int64_t classes, std::int64_t steps, std::int64_t n,
-          RandomBits& bits);
-
 struct WarmStart {
   std::int64_t steps = 2000;  // of the generator that goes with the critic
   std::int64_t critic_steps = 5;

@@ -6,18 +6,11 @@
 #include <variant>
 #include <vector>
 
+#include "obol/barrier/records.h"
+
 namespace obol::method::gs_wgan {
-namespace {
 
 using torch::Tensor;
-
-// Bytes, or numbers in [0, 1], to [lowest, 1].
-Tensor in_range(const Tensor& pixels, double lowest) {
-  const double white = pixels.scalar_type() == torch::kByte ? 255 : 1;
-  return pixels.to(torch::kFloat).mul_((1 - lowest) / white).add_(lowest);
-}
-
-}  // namespace
 
 Records store(const data::Dataset& shard, const torch::Device& device) {
   const data::ImageShape& shape = shard.shape;
@@ -38,12 +31,20 @@ Records store(const data::Dataset& shard, const torch::Device& device) {
   return records;
 }
 
+Tensor random_indices(std::int64_t below, std::int64_t count, RandomBits& bits) {
+  Tensor indices = torch::empty({count}, torch::kLong);
+  auto* values = indices.data_ptr<std::int64_t>();
+  for (std::int64_t k = 0; k < count; ++k)
+    values[k] = static_cast<std::int64_t>(bits.below(static_cast<std::uint64_t>(below)));
+  return indices;
+}
+
 Tensor Teacher::teach(const CriticState& state, const Records& records, const Lesson& lesson,
                       const Question& question) const {
   const torch::NoGradGuard no_grad;
   const std::int64_t steps = question.images.size(0);
   const std::int64_t n = question.images.size(1);
-  const Tensor real = in_range(records.images.index_select(0, lesson.chosen), lowest);
+  const Tensor real = barrier::in_range(records.images.index_select(0, lesson.chosen), lowest);
   const Tensor real_labels = records.labels.index_select(0, lesson.chosen);
   CriticState own = state;  // the same numbers
   for (std::int64_t k = 0; k < steps; ++k)

@@ -8,8 +8,11 @@
 // in a step that is recorded.
 #pragma once
 
+#include <cstdint>
+
 #include <torch/torch.h>
 
+#include "obol/base/random.h"
 #include "obol/data/dataset.h"
 #include "obol/method/gs_wgan/critic.h"
 
@@ -27,6 +30,9 @@ struct Question {
   torch::Tensor images;  // [steps, n, channels, height, width]
   torch::Tensor labels;  // [steps, n]
 };
+
+// `count` numbers below `below`, of `bits`.
+torch::Tensor random_indices(std::int64_t below, std::int64_t count, RandomBits& bits);
 
 struct Lesson {
   torch::Tensor chosen;  // [steps * n]: which records

@@ -11,10 +11,10 @@
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
 #include "obol/data/sampler.h"
+#include "obol/method/gs_wgan/ask.h"
 #include "obol/method/gs_wgan/gpu.h"
 #include "obol/method/gs_wgan/side_by_side.h"
 #include "obol/method/gs_wgan/workshop.h"
-#include "obol/model/generator_file.h"
 
 namespace obol::method::gs_wgan {
 namespace {
@@ -32,10 +32,9 @@ barrier::ShardBarrier barrier_of(const Options& options, std::int64_t paid) {
           paid};
 }
 
-BankOptions bank_of(const Surroundings& surroundings, const Critic& critic) {
-  BankOptions options{.folder = surroundings.critics,
-                      .numbers = critic.state_size(),
-                      .device = surroundings.device};
+BankOptions bank_of(const MethodContext& context, const Critic& critic) {
+  BankOptions options{
+      .folder = context.own / "critics", .numbers = critic.state_size(), .device = context.device};
   if (options.device.is_cuda()) options.most_bytes = gpu::free_bytes(options.device) / 2;
   return options;
 }
@@ -78,34 +77,34 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
 }
 
 GsWgan::GsWgan(const Options& options, const Private<data::Dataset>& data,
-               const Surroundings& surroundings)
-    : options_(options),
-      surroundings_(surroundings),
+               const MethodContext& context, std::optional<Path> warm)
+    : GeneratorMethod({options.generator, options.optimizer, options.method.average},
+                      data.facts().shape, data.facts().num_classes, context),
+      options_(options),
+      warm_(std::move(warm)),
       classes_(classes_of(data.facts())),
-      trainee_({options.generator, options.optimizer, options.method.average}, data.facts().shape,
-               data.facts().num_classes, surroundings.device),
       critic_(
           {.shape = data.facts().shape, .classes = classes_, .width = options.method.critic_width}),
-      bank_(bank_of(surroundings, critic_)),
-      step_(surroundings.device),
-      released_norm_(torch::zeros({}, surroundings.device)) {
+      bank_(bank_of(context, critic_)),
+      step_(context.device),
+      released_norm_(torch::zeros({}, context.device)) {
   check(options, data.facts());
   SeededBits split(kSplit);
   for (const auto& shard : data::disjoint_shards(data, options.shards, split)) {
-    bits_.push_back(surroundings.bits_of(static_cast<std::int64_t>(bits_.size())));
-    holders_.emplace_back(critic_, training_of(options.method), shard, surroundings.device,
+    bits_.push_back(context.bits_of(static_cast<std::int64_t>(bits_.size())));
+    holders_.emplace_back(critic_, training_of(options.method), shard, context.device,
                           lowest_of(options.generator), *bits_.back());
   }
-  const bool is_recorded = surroundings.device.is_cuda();
+  const bool is_recorded = context.device.is_cuda();
   if (is_recorded) desk_.emplace(holders_.front(), most_records());
-  if (surroundings.guard == nullptr) return;
+  if (context.guard == nullptr) return;
   const std::int64_t paid =
-      surroundings.ledger->record().paid(barrier::kTraining, barrier_of(options, 0).event());
+      context.ledger->record().paid(barrier::kTraining, barrier_of(options, 0).event());
   barrier_ = barrier_of(options, paid);
   turns_.emplace(privacy::TurnsOptions{.schedule = options.schedule, .shards = options.shards},
-                 *surroundings.ledger, paid);
+                 *context.ledger, paid);
   const std::size_t doors = is_recorded ? 1 : bits_.size();
-  for (std::size_t k = 0; k < doors; ++k) doors_.emplace_back(*surroundings.guard, *bits_[k]);
+  for (std::size_t k = 0; k < doors; ++k) doors_.emplace_back(*context.guard, *bits_[k]);
 }
 
 std::int64_t GsWgan::most_records() const {
@@ -116,10 +115,9 @@ std::int64_t GsWgan::most_records() const {
 
 void GsWgan::warm_start() {
   std::optional<CriticBank> cache;
-  if (surroundings_.warm)
-    cache.emplace(BankOptions{.folder = *surroundings_.warm,
-                              .numbers = critic_.state_size(),
-                              .device = surroundings_.device});
+  if (warm_)
+    cache.emplace(
+        BankOptions{.folder = *warm_, .numbers = critic_.state_size(), .device = context().device});
   WarmUp what;
   for (std::int64_t k = 0; k < options_.shards; ++k) {
     if (bank_.has(k)) continue;
@@ -140,7 +138,7 @@ void GsWgan::warm_start() {
     bank_.put(shard, state);
     if (cache) cache->write(shard, state);
   };
-  if (surroundings_.device.is_cuda())
+  if (context().device.is_cuda())
     warm_up_on_gpu(what);
   else
     warm_up(what);
@@ -171,7 +169,7 @@ void GsWgan::warm_up_on_gpu(const WarmUp& what) {
   const std::size_t count = what.shards.size();
   const std::size_t desks = std::min(kSideBySide, count);
   Workshop workshop(warm_start_of(options_), holders_.front(),
-                    {.desks = desks, .most_records = most_records()}, surroundings_.bits);
+                    {.desks = desks, .most_records = most_records()}, context().bits);
   for (std::size_t begin = 0; begin < count; begin += desks) {
     std::vector<Holder*> group;
     for (std::size_t k = begin; k < std::min(begin + desks, count); ++k)
@@ -183,33 +181,46 @@ void GsWgan::warm_up_on_gpu(const WarmUp& what) {
   }
 }
 
-void GsWgan::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
+void GsWgan::step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) {
   const privacy::Turn turn =
       turns_ ? turns_->next()
              : privacy::Turn{privacy::shard_at(options_.schedule, options_.shards, step - 1), 0};
   // Before every replay: what is recorded only opens.
   if (barrier_) barrier_->pay(door_of(turn.shard), turn.use);
   const Private<CriticState> state = bank_.take(turn.shard);
-  rate_ = trainee_.begin(step, options_.steps);
+  rate_ = trainee().begin(step, options_.steps);
   if (desk_) desk_->seat(holders_[static_cast<std::size_t>(turn.shard)], state);
-  step_.run([&] { learn(turn, state); });
+  const auto learn_now = [&] { learn(turn, state, {.step = step, .diagnostics = diagnostics}); };
+  // What is replayed cannot be looked at.
+  if (diagnostics.is_asked_for())
+    learn_now();
+  else
+    step_.run(learn_now);
   if (desk_) desk_->copy_to(state);
 }
 
-void GsWgan::learn(const privacy::Turn& turn, const Private<CriticState>& state) {
-  const Asked asked = ask(trainee_, classes_, options_.method.critic_steps,
-                          options_.generated_batch, surroundings_.bits);
+void GsWgan::learn(const privacy::Turn& turn, const Private<CriticState>& state,
+                   const Noting& noting) {
+  const Asked asked = ask(trainee(), classes_, options_.method.critic_steps,
+                          options_.generated_batch, context().bits);
   Holder& holder = holders_[static_cast<std::size_t>(turn.shard)];
-  const Tensor released =
-      release(desk_ ? desk_->answer(asked.question) : holder.answer(state, asked.question), turn);
+  const Tensor released = release(
+      desk_ ? desk_->answer(asked.question) : holder.answer(state, asked.question), turn, noting);
   asked.last.backward(released / static_cast<double>(options_.generated_batch));
-  trainee_.finish();
+  trainee().finish();
   released_norm_.copy_(released.norm());
 }
 
-Tensor GsWgan::release(const Private<Tensor>& answer, const privacy::Turn& turn) {
+Tensor GsWgan::release(const Private<Tensor>& answer, const privacy::Turn& turn,
+                       const Noting& noting) {
   if (!barrier_)
-    return answer.declassify("training without privacy", *surroundings_.disclosures).value.clone();
+    return answer.declassify("training without privacy", *context().disclosures).value.clone();
+  if (noting.diagnostics.is_asked_for())
+    note_clipping(noting, answer.map([&](const Tensor& values) {
+      return options_.barrier == Barrier::kRow ? values.flatten(1).norm(2, {1})
+                                               : values.norm().unsqueeze(0);
+    }),
+                  options_.method.clip_norm);
   return barrier_->release(door_of(turn.shard), answer, turn.use);
 }
 
@@ -223,24 +234,16 @@ std::vector<run::Metric> GsWgan::metrics() {
           {"gradient_norm", run::Public(released_norm_.item<double>(), run::Origin::kReleased)}};
 }
 
-run::Sections GsWgan::save() {
+void GsWgan::save_more(run::Sections& /*sections*/) {
   // Critics may be ahead of the checkpoint that a killed run goes back to, and turns are: neither
   // goes back, and nothing that was released is forgotten.
   bank_.flush();
   if (turns_) turns_->settle();
-  run::Sections sections;
-  trainee_.save(sections);
-  return sections;
 }
 
-void GsWgan::load(const run::Sections& sections) {
-  trainee_.load(sections);
+void GsWgan::load_more(const run::Sections& /*sections*/) {
   step_.forget();
   warm_start();
-}
-
-std::string GsWgan::generator() {
-  return model::generator_bytes(*trainee_.released(surroundings_.bits));
 }
 
 }  // namespace obol::method::gs_wgan

@@ -24,12 +24,13 @@
 
 #include "obol/barrier/barrier.h"
 #include "obol/barrier/recorded_step.h"
+#include "obol/method/diagnostics.h"
+#include "obol/method/generator_method.h"
 #include "obol/method/gs_wgan/bank.h"
 #include "obol/method/gs_wgan/desk.h"
 #include "obol/method/gs_wgan/holder.h"
 #include "obol/method/gs_wgan/options.h"
 #include "obol/method/privacy_options.h"
-#include "obol/method/trainee.h"
 #include "obol/privacy/turns.h"
 #include "obol/recipe/place.h"
 #include "obol/run/loop.h"
@@ -55,32 +56,21 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
 CriticTraining training_of(const MethodOptions& options);
 WarmStart warm_start_of(const Options& options);
 
-struct Surroundings {
-  // Both null where the barrier is none.
-  privacy::Ledger* ledger = nullptr;
-  privacy::BudgetGuard* guard = nullptr;
-  DisclosureLog* disclosures = nullptr;  // where the reason is kept if the barrier is none
-  RandomBits& bits;                      // of the generator's side
-  std::function<std::unique_ptr<RandomBits>(std::int64_t shard)> bits_of;
-  Path critics;              // a private folder
-  std::optional<Path> warm;  // a private folder with warm-started critics, for other runs too
-  torch::Device device = torch::kCPU;
-};
-
-class GsWgan final : public run::Method {
+class GsWgan final : public GeneratorMethod {
  public:
-  GsWgan(const Options& options, const Private<data::Dataset>& data,
-         const Surroundings& surroundings);
+  // Critics are kept in the private folder of the context, and in `warm`, where that is given, as
+  // they are after their warm start, for other runs too. The context has a ledger and a guard
+  // unless the barrier is none, and random numbers of each shard.
+  GsWgan(const Options& options, const Private<data::Dataset>& data, const MethodContext& context,
+         std::optional<Path> warm = std::nullopt);
 
   void start() override { warm_start(); }
   void step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) override;
-  run::Sections save() override;
-  void load(const run::Sections& sections) override;
   std::vector<run::Metric> metrics() override;
-  std::optional<run::Samples> samples() override { return trainee_.samples(surroundings_.bits); }
-  std::string generator() override;
 
  private:
+  void save_more(run::Sections& sections) override;
+  void load_more(const run::Sections& sections) override;
   // Of the critics that are not there yet; those that are done before an interrupt are kept.
   void warm_start();
   struct WarmUp {
@@ -93,14 +83,14 @@ class GsWgan final : public run::Method {
   [[nodiscard]] std::int64_t most_records() const;  // of a shard
 
   // What is recorded.
-  void learn(const privacy::Turn& turn, const Private<CriticState>& state);
-  torch::Tensor release(const Private<torch::Tensor>& answer, const privacy::Turn& turn);
+  void learn(const privacy::Turn& turn, const Private<CriticState>& state, const Noting& noting);
+  torch::Tensor release(const Private<torch::Tensor>& answer, const privacy::Turn& turn,
+                        const Noting& noting);
   barrier::Door& door_of(std::int64_t shard);
 
   Options options_;
-  Surroundings surroundings_;
+  std::optional<Path> warm_;
   std::int64_t classes_;
-  Trainee trainee_;
   Critic critic_;
   std::vector<std::unique_ptr<RandomBits>> bits_;  // of each shard
   std::vector<Holder> holders_;

@@ -9,6 +9,7 @@
 
 #include "obol/base/error.h"
 #include "obol/privacy/ledger.h"
+#include "obol/testing/gpu.h"
 
 namespace obol::method::gs_wgan {
 namespace {
@@ -52,7 +53,7 @@ Options some_options(const std::string& barrier) {
 class GsWganTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (device_.is_cuda() && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    if (device_.is_cuda()) OBOL_NEEDS_GPU();
     torch::manual_seed(1);
     stream_.emplace(device_);
   }
@@ -61,15 +62,15 @@ class GsWganTest : public testing::TestWithParam<const char*> {
   GsWgan make(const Options& options) {
     return {
         options, data_,
-        Surroundings{
+        MethodContext{
             .ledger = options.barrier == Barrier::kNone ? nullptr : &ledger_,
             .guard = options.barrier == Barrier::kNone ? nullptr : &guard_,
             .disclosures = &log_,
             .bits = bits_,
             .bits_of = [](std::int64_t shard) { return std::make_unique<SeededBits>(100 + shard); },
-            .critics = folder_.path() / "critics",
-            .warm = warm_,
-            .device = device_}};
+            .own = folder_.path(),
+            .device = device_},
+        warm_};
   }
   privacy::Ledger new_ledger(const std::string& name) {
     return privacy::Ledger::create(folder_.path() / name,
@@ -249,7 +250,8 @@ TEST_P(GsWganTest, LearnsWhichHalfIsBright) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, GsWganTest, testing::Values("cpu", "cuda"));
+INSTANTIATE_TEST_SUITE_P(Cpu, GsWganTest, testing::Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(Gpu, GsWganTest, testing::Values("cuda"));
 
 }  // namespace
 }  // namespace obol::method::gs_wgan

@@ -1,5 +1,7 @@
 #include "obol/method/gs_wgan/workshop.h"
 
+#include "obol/method/gs_wgan/ask.h"
+
 namespace obol::method::gs_wgan {
 
 using torch::Tensor;

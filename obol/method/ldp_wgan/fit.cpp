@@ -9,7 +9,6 @@
 #include "obol/local/privatize.h"
 #include "obol/method/ldp_wgan/entry.h"
 #include "obol/method/ldp_wgan/method.h"
-#include "obol/method/place.h"
 
 namespace obol::method::ldp_wgan {
 namespace {
@@ -88,21 +87,21 @@ run::Outcome Entry::fit(const Experiment& experiment, const Data& data, const Fi
                                      .fingerprint = data.how.fingerprint,
                                      .randomness = randomness_of(data.how)};
   const bool is_checked = is_certified(experiment, data);
-  const run::RunFolder folder = folder_of(experiment, header, options);
-  privacy::Ledger ledger = privacy::Ledger::open(folder.ledger(), header);
+  OpenRun open{.place = {.folder = folder_of(experiment, header, options),
+                         .ledger = std::nullopt,
+                         .registration = std::nullopt},
+               .bits = make_bits(experiment.method.seed, 0),
+               .terms = privacy::CertificateTerms{.delta = Delta{data.how.delta}}};
+  privacy::Ledger& ledger =
+      open.place.ledger.emplace(privacy::Ledger::open(open.place.folder.ledger(), header));
   note_price(ledger, data.how, is_checked);
-  // A seed takes no privacy away here: it is the generator's alone.
-  const std::unique_ptr<RandomBits> bits = make_bits(experiment.method.seed, 0);
-  torch::manual_seed(experiment.method.seed ? static_cast<std::uint64_t>(*experiment.method.seed)
-                                            : (*bits)());
-  LdpWgan method(method_options, data, {.bits = *bits, .device = options.device});
-  run::Steps steps = experiment.steps;
-  steps.total = steps_of(method_options.method, data.count());
-  privacy::BudgetGuard guard(ledger, std::nullopt);
-  run::Payment payment{.ledger = ledger, .guard = guard, .terms = {.delta = Delta{data.how.delta}}};
   if (!ledger.record().entries.front().purpose.ends_with(privacy::kNotChecked))
-    payment.terms.published = local::published_count(data.how);
-  return run::train(method, folder, steps, &payment, options.diagnostics);
+    open.terms->published = local::published_count(data.how);
+  return method::fit(experiment, open, options,
+                     {.steps = steps_of(method_options.method, data.count()),
+                      .make = [&](const MethodContext& context) -> std::unique_ptr<run::Method> {
+                        return std::make_unique<LdpWgan>(method_options, data, context);
+                      }});
 }
 
 }  // namespace obol::method::ldp_wgan

@@ -10,7 +10,6 @@
 
 #include "obol/base/error.h"
 #include "obol/method/state.h"
-#include "obol/model/generator_file.h"
 
 namespace obol::method::ldp_wgan {
 namespace {
@@ -37,7 +36,7 @@ gs_wgan::CriticTraining training_of(const MethodOptions& options) {
           .drift_penalty = 0};
 }
 
-run::Metric released(const char* name, double value) {
+run::Metric released_metric(const char* name, double value) {
   return {name, run::Public(value, run::Origin::kReleased)};
 }
 
@@ -87,20 +86,19 @@ Tensor class_shares(const Tensor& labels, std::int64_t classes, double epsilon) 
   return (shares / shares.sum()).to(torch::kFloat);
 }
 
-LdpWgan::LdpWgan(const Options& options, local::Privatized data, const Surroundings& surroundings)
-    : options_(options),
-      surroundings_(surroundings),
+LdpWgan::LdpWgan(const Options& options, local::Privatized data, const MethodContext& context)
+    : GeneratorMethod({options.generator, options.optimizer, options.method.average},
+                      data.how.shape, classes_of(data.how), context),
+      options_(options),
       data_(std::move(data)),
       count_(data_.count()),
       batch_(options.method.batch),
       steps_(steps_of(options.method, count_)),
       features_(data_.how.transform == local::Transform::kDct
-                    ? cosine_transform(data_.how.shape, surroundings.device)
-                    : Features()),
-      trainee_({options.generator, options.optimizer, options.method.average}, data_.how.shape,
-               classes_of(data_.how), surroundings.device) {
+                    ? cosine_transform(data_.how.shape, context.device)
+                    : Features()) {
   check(options, data_.how, count_);
-  const torch::Device& device = surroundings.device;
+  const torch::Device& device = context.device;
   records_ = torch::from_blob(data_.records.data(), {count_, data_.how.shape.pixels()}).to(device);
   shares_ = torch::ones({1}, device);
   if (const double epsilon = label_epsilon(data_.how); epsilon > 0) {
@@ -108,12 +106,12 @@ LdpWgan::LdpWgan(const Options& options, local::Privatized data, const Surroundi
     shares_ = class_shares(labels_, classes_of(data_.how), epsilon).to(device);
     labels_ = labels_.to(device);
   }
-  shuffle_ = torch::full({1}, static_cast<std::int64_t>(surroundings.bits() >> 1));
+  shuffle_ = torch::full({1}, static_cast<std::int64_t>(context.bits() >> 1));
   if (options.method.loss == "critic") {
     critic_.emplace(gs_wgan::CriticOptions{.shape = data_.how.shape,
                                            .classes = classes_of(data_.how),
                                            .width = options.method.critic_width});
-    critic_state_ = critic_->initial(surroundings.bits, device);
+    critic_state_ = critic_->initial(context.bits, device);
     return;
   }
   loss_ = loss_of(options.method, data_.how);
@@ -126,7 +124,7 @@ Tensor LdpWgan::batch_at(std::int64_t step) {
   if (const std::int64_t epoch = (step - 1) / batches; epoch != epoch_) {
     const auto seed = static_cast<std::uint64_t>(shuffle_.item<std::int64_t>() + epoch);
     order_ = torch::randperm(count_, at::make_generator<at::CPUGeneratorImpl>(seed), torch::kLong)
-                 .to(surroundings_.device);
+                 .to(context().device);
     epoch_ = epoch;
   }
   const std::int64_t from = (step - 1) % batches * batch_;
@@ -135,7 +133,7 @@ Tensor LdpWgan::batch_at(std::int64_t step) {
 
 LdpWgan::Generated LdpWgan::generate(std::int64_t count) {
   const Tensor labels = torch::multinomial(shares_, count, /*replacement=*/true);
-  return {trainee_.generate(labels, surroundings_.bits), labels};
+  return {trainee().generate(labels, context().bits), labels};
 }
 
 Tensor LdpWgan::points_of(const Tensor& images) const {
@@ -144,14 +142,14 @@ Tensor LdpWgan::points_of(const Tensor& images) const {
 }
 
 void LdpWgan::step(std::int64_t step, run::UnsafeDiagnostics& /*diagnostics*/) {
-  const double rate = trainee_.begin(step, steps_);
+  const double rate = trainee().begin(step, steps_);
   metrics_ = {{"learning_rate", run::Public(rate, run::Origin::kSyntheticOnly)}};
   const Tensor batch = batch_at(step);
   if (critic_)
     step_critic(batch);
   else
     step_transport(batch);
-  trainee_.finish();
+  trainee().finish();
 }
 
 void LdpWgan::step_transport(const Tensor& batch) {
@@ -165,8 +163,8 @@ void LdpWgan::step_transport(const Tensor& batch) {
   if (potentials_.defined()) clouds.start = potentials_.index_select(0, batch);
   const Pull pull = pull_to(clouds, *loss_);
   if (potentials_.defined()) potentials_.index_copy_(0, batch, pull.potentials);
-  metrics_.push_back(released("loss", pull.value));
-  metrics_.push_back(released("transport_iterations", static_cast<double>(pull.iterations)));
+  metrics_.push_back(released_metric("loss", pull.value));
+  metrics_.push_back(released_metric("transport_iterations", static_cast<double>(pull.iterations)));
   points.backward(pull.gradient);
 }
 
@@ -199,24 +197,17 @@ void LdpWgan::step_critic(const Tensor& batch) {
   images.backward(gradient / -static_cast<double>(batch_));
 }
 
-run::Sections LdpWgan::save() {
-  run::Sections sections{{kShuffle, saved(shuffle_)}};
+void LdpWgan::save_more(run::Sections& sections) {
+  sections[kShuffle] = saved(shuffle_);
   if (potentials_.defined()) sections[kPotentials] = saved(potentials_);
   if (critic_) sections[kCritic] = saved(critic_state_.numbers);
-  trainee_.save(sections);
-  return sections;
 }
 
-void LdpWgan::load(const run::Sections& sections) {
+void LdpWgan::load_more(const run::Sections& sections) {
   restore(sections, kShuffle, shuffle_);
   if (potentials_.defined()) restore(sections, kPotentials, potentials_);
   if (critic_) restore(sections, kCritic, critic_state_.numbers);
-  trainee_.load(sections);
   epoch_ = -1;
-}
-
-std::string LdpWgan::generator() {
-  return model::generator_bytes(*trainee_.released(surroundings_.bits));
 }
 
 }  // namespace obol::method::ldp_wgan

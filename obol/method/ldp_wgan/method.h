@@ -19,10 +19,10 @@
 
 #include "obol/local/privatized.h"
 #include "obol/method/features.h"
+#include "obol/method/generator_method.h"
 #include "obol/method/gs_wgan/critic.h"
 #include "obol/method/ldp_wgan/loss.h"
 #include "obol/method/ldp_wgan/options.h"
-#include "obol/method/trainee.h"
 #include "obol/recipe/place.h"
 #include "obol/run/loop.h"
 
@@ -48,23 +48,16 @@ Loss loss_of(const MethodOptions& options, const local::Privatization& how);
 // [classes], summing to 1.
 torch::Tensor class_shares(const torch::Tensor& labels, std::int64_t classes, double epsilon);
 
-struct Surroundings {
-  RandomBits& bits;
-  torch::Device device = torch::kCPU;
-};
-
-class LdpWgan final : public run::Method {
+class LdpWgan final : public GeneratorMethod {
  public:
-  LdpWgan(const Options& options, local::Privatized data, const Surroundings& surroundings);
+  LdpWgan(const Options& options, local::Privatized data, const MethodContext& context);
 
   void step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) override;
-  run::Sections save() override;
-  void load(const run::Sections& sections) override;
   std::vector<run::Metric> metrics() override { return metrics_; }
-  std::optional<run::Samples> samples() override { return trainee_.samples(surroundings_.bits); }
-  std::string generator() override;
 
  private:
+  void save_more(run::Sections& sections) override;
+  void load_more(const run::Sections& sections) override;
   struct Generated {
     torch::Tensor images;  // [n, channels, height, width], as the generator makes them
     torch::Tensor labels;  // [n]
@@ -77,7 +70,6 @@ class LdpWgan final : public run::Method {
   void step_critic(const torch::Tensor& batch);
 
   Options options_;
-  Surroundings surroundings_;
   local::Privatized data_;
   std::int64_t count_;
   std::int64_t batch_;
@@ -93,7 +85,6 @@ class LdpWgan final : public run::Method {
   torch::Tensor shuffle_;     // [1]: seed of the order in which records have their turn
   torch::Tensor order_;       // [count], of the epoch
   std::int64_t epoch_ = -1;
-  Trainee trainee_;
   std::vector<run::Metric> metrics_;
 };
 

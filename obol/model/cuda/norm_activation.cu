@@ -1,6 +1,6 @@
+#include "obol/cuda/error.h"
 #include "obol/model/cuda/norm_activation.h"
 #include "obol/model/cuda/norm_rows.cuh"
-#include "obol/transport/cuda/error.h"
 
 namespace obol::model::cuda {
 namespace {
@@ -101,7 +101,7 @@ void norm_train(const Rows<T>& x, const Norm& norm, float* workspace, float* sav
                                                             static_cast<int>(grid.x), saved, y);
       },
       y);
-  transport::cuda::check(cudaGetLastError(), "norm_train");
+  obol::cuda::check(cudaGetLastError(), "norm_train");
 }
 
 template <class T>
@@ -113,7 +113,7 @@ void norm_evaluate(const Rows<T>& x, const Norm& norm, T* y, cudaStream_t stream
             <<<apply_grid(x), kThreads, 0, stream>>>(x, norm, nullptr, 0, nullptr, y);
       },
       y);
-  transport::cuda::check(cudaGetLastError(), "norm_evaluate");
+  obol::cuda::check(cudaGetLastError(), "norm_evaluate");
 }
 
 template void norm_train(const Rows<float>&, const Norm&, float*, float*, float*, cudaStream_t);

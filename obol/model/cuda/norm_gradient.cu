@@ -1,6 +1,6 @@
+#include "obol/cuda/error.h"
 #include "obol/model/cuda/norm_activation.h"
 #include "obol/model/cuda/norm_rows.cuh"
-#include "obol/transport/cuda/error.h"
 
 namespace obol::model::cuda {
 namespace {
@@ -102,7 +102,7 @@ void norm_backward(const Rows<T>& x, const float* saved, float slope, const T* g
             of_bias);
       },
       gradient, of_x);
-  transport::cuda::check(cudaGetLastError(), "norm_backward");
+  obol::cuda::check(cudaGetLastError(), "norm_backward");
 }
 
 template void norm_backward(const Rows<float>&, const float*, float, const float*, float*, float*,

@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "obol/cuda/error.h"
 #include "obol/model/cuda/number.cuh"
 #include "obol/model/cuda/planes.h"
-#include "obol/transport/cuda/error.h"
 
 namespace obol::model::cuda {
 namespace {
@@ -73,7 +73,7 @@ void add_planes(const T* products, const Planes& shape, const float* bias, float
   const dim3 grid(static_cast<unsigned>(shape.images * shape.outputs),
                   blocks_for(shape.out_height() * shape.out_width(), 1));
   add<<<grid, kThreads, 0, stream>>>(products, shape, bias, y);
-  transport::cuda::check(cudaGetLastError(), "add_planes");
+  obol::cuda::check(cudaGetLastError(), "add_planes");
 }
 
 template <class T>
@@ -81,7 +81,7 @@ void spread_planes(const float* gradient, const Planes& shape, T* products, cuda
   const dim3 grid(static_cast<unsigned>(shape.images),
                   blocks_for(shape.height * shape.width * shape.columns(), 4));
   spread<<<grid, kThreads, 0, stream>>>(gradient, shape, products);
-  transport::cuda::check(cudaGetLastError(), "spread_planes");
+  obol::cuda::check(cudaGetLastError(), "spread_planes");
 }
 
 template void add_planes(const float*, const Planes&, const float*, float*, cudaStream_t);

@@ -16,19 +16,9 @@
 #include <string_view>
 
 #include "obol/transport/cpu/softmin.h"
+#include "obol/transport/types.h"
 
 namespace obol::transport::cpu {
-
-enum class GroundCost {
-  kAbsolute,  // sum_k |x_k - y_k|
-  kSquared,   // sum_k (x_k - y_k)^2, of differences: exact where |x|^2 - 2 x.y + |y|^2 cancels
-  kMixture,   // the squared one plus `mixing` times the absolute one
-};
-
-struct Ground {
-  GroundCost kind;
-  double mixing = 0;  // not negative; of the mixture only
-};
 
 template <class T>
 struct Points {

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
-#include "obol/transport/cpu/reference.h"
+#include "obol/transport/cpu/testing.h"
 
 namespace obol::transport::cpu {
 namespace {

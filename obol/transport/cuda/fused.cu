@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/fused.cuh"
 #include "obol/transport/cuda/small.cuh"
 

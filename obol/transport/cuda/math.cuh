@@ -1,13 +1,23 @@
-// What the kernels share: powers of two in float and double, and sums over the lanes of a warp.
+// What the kernels share: powers of two in float and double, and sums of several values over a
+// warp.
 #pragma once
 
 #include <cfloat>
 #include <cstdint>
 
+#include "obol/cuda/error.h"
+#include "obol/cuda/warp.cuh"
+
 namespace obol::transport::cuda {
 
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = 0xffffffffU;
+using obol::cuda::check;
+using obol::cuda::kAllLanes;
+using obol::cuda::kWarp;
+using obol::cuda::load_constant;
+using obol::cuda::max_over_warp;
+using obol::cuda::require;
+using obol::cuda::sum_over_warp;
+
 constexpr double kLog2E = 1.4426950408889634;
 constexpr double kLn2 = 0.6931471805599453;
 
@@ -47,22 +57,6 @@ __device__ T finite_exp(T x) {
   return exp(fmin(x, Range<T>::kLargestExponent));
 }
 
-template <class T>
-__device__ T sum_over_warp(T value) {
-#pragma unroll
-  for (int offset = kWarp / 2; offset > 0; offset /= 2)
-    value += __shfl_xor_sync(kAllLanes, value, offset);
-  return value;
-}
-
-template <class T>
-__device__ T max_over_warp(T value) {
-#pragma unroll
-  for (int offset = kWarp / 2; offset > 0; offset /= 2)
-    value = fmax(value, __shfl_xor_sync(kAllLanes, value, offset));
-  return value;
-}
-
 // Sums 16 values over the warp at once; lanes 2e and 2e + 1 get the e-th sum. Each step exchanges
 // half of what is left, so that it takes 16 shuffles and not 80.
 template <class T>
@@ -97,33 +91,6 @@ __device__ inline void load_four(const double* from, double* to) {
   to[1] = low.y;
   to[2] = high.x;
   to[3] = high.y;
-}
-
-// kWidth values side by side, of memory that nothing writes during the launch.
-template <int kWidth>
-__device__ void load_constant(const float* from, float* to) {
-  if (kWidth == 1) {
-    to[0] = __ldg(from);
-  } else {
-    const float4 four = __ldg(reinterpret_cast<const float4*>(from));
-    to[0] = four.x;
-    to[1] = four.y;
-    to[2] = four.z;
-    to[3] = four.w;
-  }
-}
-template <int kWidth>
-__device__ void load_constant(const double* from, double* to) {
-  if (kWidth == 1) {
-    to[0] = __ldg(from);
-  } else {
-    const double2 low = __ldg(reinterpret_cast<const double2*>(from));
-    const double2 high = __ldg(reinterpret_cast<const double2*>(from) + 1);
-    to[0] = low.x;
-    to[1] = low.y;
-    to[2] = high.x;
-    to[3] = high.y;
-  }
 }
 
 }  // namespace obol::transport::cuda

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/math.cuh"
 #include "obol/transport/cuda/pairwise.h"
 

@@ -16,18 +16,6 @@
 
 namespace obol::transport::cuda {
 
-enum class GroundCost {
-  kAbsolute,  // sum_k |x_k - y_k|
-  kSquared,   // sum_k (x_k - y_k)^2, of differences: exact where |x|^2 - 2 x.y + |y|^2 cancels
-  kMixture,   // the squared one plus `mixing` times the absolute one
-};
-
-struct Ground {
-  GroundCost kind;
-  double mixing = 0;         // not negative; of the mixture only
-  double label_penalty = 0;  // added where the labels of two points differ
-};
-
 template <class T>
 struct Points {
   const T* data;  // one row each

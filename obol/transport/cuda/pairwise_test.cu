@@ -1,11 +1,17 @@
 #include <algorithm>
 
 #include "obol/base/error.h"
+#include "obol/cuda/testing.cuh"
 #include "obol/transport/cuda/pairwise.h"
-#include "obol/transport/cuda/testing.cuh"
 
 namespace obol::transport::cuda {
 namespace {
+
+using obol::cuda::Device;
+using obol::cuda::expect_close;
+using obol::cuda::kClose;
+using obol::cuda::mean;
+using obol::cuda::normals;
 
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 

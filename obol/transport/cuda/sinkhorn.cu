@@ -1,23 +1,11 @@
 #include <algorithm>
-#include <cmath>
 
-#include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/fused.cuh"
 #include "obol/transport/cuda/sinkhorn.h"
 #include "obol/transport/cuda/tiled.cuh"
 
 namespace obol::transport::cuda {
 namespace {
-
-void check_options(const SinkhornOptions& o) {
-  require(std::isfinite(o.regularization) && o.regularization > 0, "regularization",
-          "finite and positive", o.regularization);
-  require(o.tolerance >= 0, "tolerance", "not negative", o.tolerance);
-  require(o.max_iterations >= 1, "max_iterations", "at least 1", o.max_iterations);
-  require(o.over_relaxation >= 1 && o.over_relaxation < 2, "over_relaxation",
-          "at least 1 and below 2", o.over_relaxation);
-  require(o.annealing > 0 && o.annealing <= 1, "annealing", "above 0 and at most 1", o.annealing);
-}
 
 template <class T>
 void check_shape(const SinkhornProblem<T>& p) {
@@ -39,7 +27,7 @@ std::size_t sinkhorn_workspace(int rows, int columns) {
 template <class T>
 void sinkhorn(const SinkhornProblem<T>* problems, int count, const SinkhornOptions& options,
               void* workspace, cudaStream_t stream) {
-  check_options(options);
+  transport::check(options);
   const Schedule how = schedule(options);
   FusedBatch<T> batch{};
   int waiting = 0;

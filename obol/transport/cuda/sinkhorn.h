@@ -14,24 +14,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include "obol/transport/types.h"
+
 namespace obol::transport::cuda {
-
-enum class Stopping {
-  kConverge,  // until the marginal error is at most `tolerance`
-  kAnnealed,  // the regularization falls to its target, one sweep at each, one more at the target
-  kFixed,     // max_iterations, whatever the marginal error
-};
-
-struct SinkhornOptions {
-  double regularization;  // the temperature; in units of the cost
-  Stopping stopping = Stopping::kConverge;
-  double tolerance = 1e-6;  // L1 distance of the plan's row sums to a, which sums to 1
-  int max_iterations = 10000;
-  double over_relaxation = 1;  // from 1 (plain) to below 2: moves further than the update says
-  // Epsilon scaling: start at the largest cost and multiply by this per iteration until the target
-  // is reached; 1 starts at the target. kAnnealed uses it as well (0.5 where it is 1).
-  double annealing = 1;
-};
 
 // Never NaN: where costs are not finite, or T's range is not enough, `converged` is 0 and the
 // values are infinite.

@@ -3,12 +3,19 @@
 #include <utility>
 
 #include "obol/base/error.h"
+#include "obol/cuda/testing.cuh"
 #include "obol/transport/cuda/sinkhorn.h"
-#include "obol/transport/cuda/testing.cuh"
 #include "obol/transport/cuda/tiled.cuh"
+#include "obol/transport/testing.h"
 
 namespace obol::transport::cuda {
 namespace {
+
+using obol::cuda::Device;
+using obol::cuda::expect_close;
+using obol::cuda::kClose;
+using obol::cuda::mean;
+using obol::cuda::normals;
 
 struct Problem {
   int n;

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/small.cuh"
 
 namespace obol::transport::cuda {

@@ -12,6 +12,8 @@
 // what counts is its distance to 1: sums are then of w_k expm1, and keep their precision.
 #pragma once
 
+#include <algorithm>
+
 #include "obol/transport/cuda/math.cuh"
 #include "obol/transport/cuda/sinkhorn.h"
 
@@ -134,8 +136,14 @@ struct Schedule {
 inline Schedule schedule(const SinkhornOptions& options) {
   const bool is_annealed = options.stopping == Stopping::kAnnealed;
   const double ratio = is_annealed && options.annealing == 1 ? 0.5 : options.annealing;
-  return {options.regularization, options.tolerance, options.over_relaxation, ratio, 1 / ratio,
-          options.max_iterations, options.stopping};
+  constexpr std::int64_t kMost = 1'000'000'000;
+  return {options.regularization,
+          options.tolerance,
+          options.over_relaxation,
+          ratio,
+          1 / ratio,
+          static_cast<int>(std::min(options.max_iterations, kMost)),
+          options.stopping};
 }
 
 // What a solver remembers from one iteration to the next; the same in every thread.

@@ -2,7 +2,6 @@
 
 #include <cooperative_groups.h>
 
-#include "obol/transport/cuda/error.h"
 #include "obol/transport/cuda/tiled.cuh"
 
 namespace obol::transport::cuda {

@@ -28,13 +28,6 @@ double parse_parameter(std::string_view text, std::string_view name, double leas
   return value;
 }
 
-cpu::Ground ground_of(const Cost& cost) {
-  if (cost.kind == CostKind::kAbsolute) return {.kind = cpu::GroundCost::kAbsolute};
-  if (cost.kind == CostKind::kMixture)
-    return {.kind = cpu::GroundCost::kMixture, .mixing = cost.mixing};
-  return {.kind = cpu::GroundCost::kSquared};
-}
-
 template <class T>
 cpu::Points<T> points_of(const Tensor& rows) {
   return {.data = rows.data_ptr<T>(),
@@ -200,6 +193,12 @@ Cost simplest(const Cost& cost) {
 }
 
 }  // namespace
+
+Ground ground_of(const Cost& cost) {
+  if (cost.kind == CostKind::kAbsolute) return {.kind = GroundCost::kAbsolute};
+  if (cost.kind == CostKind::kMixture) return {.kind = GroundCost::kMixture, .mixing = cost.mixing};
+  return {.kind = GroundCost::kSquared};
+}
 
 Cost parse_cost(std::string_view text) {
   if (text == "l2sq") return {.kind = CostKind::kSquared};

@@ -15,6 +15,8 @@
 
 #include <torch/torch.h>
 
+#include "obol/transport/types.h"
+
 namespace obol::transport {
 
 enum class CostKind {
@@ -29,6 +31,9 @@ struct Cost {
   double mixing = 0;
   double power = 2;
 };
+
+// As kernels take it; of any kind but kPower.
+Ground ground_of(const Cost& cost);
 
 // l2sq, l1, mixture:M with M not negative, lp:P with P at least 1.
 Cost parse_cost(std::string_view text);

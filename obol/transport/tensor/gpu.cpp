@@ -71,8 +71,7 @@ std::vector<Tensor> cost_matrices(const PointPairs& pairs, const Cost& cost) {
       problems.push_back({points_of<T>(x), points_of<T>(y), matrices[k].data_ptr<T>(), y.size(0)});
     }
     cuda::pairwise_cost(problems.data(), static_cast<int>(problems.size()), first.size(1),
-                        {kind_of(cost), cost.mixing},
-                        at::cuda::getCurrentCUDAStream(first.device().index()));
+                        ground_of(cost), at::cuda::getCurrentCUDAStream(first.device().index()));
   });
   return matrices;
 }
@@ -95,7 +94,7 @@ Tensor cost_gradient(const Tensor& x, const Tensor& y, const Tensor& plan, const
     term.g = none_y.data_ptr<T>();
     term.log_a = none_x.data_ptr<T>();
     term.log_b = none_y.data_ptr<T>();
-    cuda::pairwise_gradient(points_of<T>(x), x.size(1), {kind_of(cost), cost.mixing}, &term, 1,
+    cuda::pairwise_gradient(points_of<T>(x), x.size(1), ground_of(cost), &term, 1,
                             gradient.data_ptr<T>(), x.size(1),
                             at::cuda::getCurrentCUDAStream(x.device().index()));
   });
@@ -131,7 +130,7 @@ std::vector<Solution> solve(const std::vector<Block>& blocks, const SinkhornOpti
     }
     const Tensor workspace = torch::empty({static_cast<std::int64_t>(bytes)},
                                           torch::TensorOptions(device).dtype(torch::kByte));
-    cuda::sinkhorn(problems.data(), static_cast<int>(count), options_of(options),
+    cuda::sinkhorn(problems.data(), static_cast<int>(count), options,
                    workspace.data_ptr<std::uint8_t>(),
                    at::cuda::getCurrentCUDAStream(device.index()));
   });

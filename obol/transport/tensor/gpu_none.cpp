@@ -1,31 +1,29 @@
-#include "obol/base/error.h"
+#include "obol/base/no_cuda.h"
 #include "obol/transport/tensor/gpu.h"
+#include "obol/transport/tensor/streamed.h"
 
-namespace obol::transport::gpu {
-namespace {
+namespace obol::transport {
 
-[[noreturn]] void refuse() {
-  throw InvalidArgument(
-      violation("a tensor", "on the processor: this build has no CUDA", "on a GPU"));
-}
+using torch::Tensor;
 
-}  // namespace
+namespace gpu {
 
-std::vector<torch::Tensor> cost_matrices(const PointPairs& /*pairs*/, const Cost& /*cost*/) {
-  refuse();
-}
-torch::Tensor cost_gradient(const torch::Tensor& /*x*/, const torch::Tensor& /*y*/,
-                            const torch::Tensor& /*plan*/, const Cost& /*cost*/) {
-  refuse();
-}
-std::vector<Solution> solve(const std::vector<Block>& /*blocks*/,
-                            const SinkhornOptions& /*options*/, Side /*side*/,
-                            const std::vector<Solution>& /*starts*/) {
-  refuse();
-}
-torch::Tensor plan_rows(const Block& /*block*/, const Solution& /*solution*/,
-                        std::int64_t /*begin*/, std::int64_t /*end*/) {
-  refuse();
-}
+using Solutions = std::vector<Solution>;
 
-}  // namespace obol::transport::gpu
+std::vector<Tensor> cost_matrices(const PointPairs&, const Cost&) { no_cuda(); }
+Tensor cost_gradient(const Tensor&, const Tensor&, const Tensor&, const Cost&) { no_cuda(); }
+Solutions solve(const std::vector<Block>&, const SinkhornOptions&, Side, const Solutions&) {
+  no_cuda();
+}
+Tensor plan_rows(const Block&, const Solution&, std::int64_t, std::int64_t) { no_cuda(); }
+
+}  // namespace gpu
+
+namespace streamed {
+
+Tensor gradient(const Sides&, const SinkhornOptions&) { no_cuda(); }
+Tensor self_gradient(const Own&, const SinkhornOptions&) { no_cuda(); }
+Tensor potentials(const Tensor&, const Tensor&, std::int64_t, double, std::int64_t) { no_cuda(); }
+
+}  // namespace streamed
+}  // namespace obol::transport

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "obol/base/error.h"
 #include "obol/transport/tensor/block.h"
 
@@ -115,19 +113,6 @@ class Within : public torch::autograd::Function<Within> {
   }
 };
 
-// The problem between x and another set with x's weights and labels.
-Problem against(const Problem& problem, const Tensor& x, const Tensor& other, const Tensor& weights,
-                const Tensor& labels) {
-  return {.x = x,
-          .y = other,
-          .cost = problem.cost,
-          .a = weights,
-          .b = weights,
-          .labels_x = labels,
-          .labels_y = labels,
-          .label_weight = problem.label_weight};
-}
-
 }  // namespace
 
 Tensor entropic_cost(const Problem& problem, const SinkhornOptions& options) {
@@ -139,37 +124,14 @@ Tensor entropic_self_cost(const Problem& problem, const SinkhornOptions& options
 }
 
 Tensor sinkhorn_divergence(const Problem& problem, const SinkhornOptions& options) {
-  const Problem of_y = against(problem, problem.y, {}, problem.b, problem.labels_y);
+  const Problem of_y{.x = problem.y,
+                     .y = {},
+                     .cost = problem.cost,
+                     .a = problem.b,
+                     .labels_x = problem.labels_y,
+                     .label_weight = problem.label_weight};
   return 2 * entropic_cost(problem, options) - entropic_self_cost(problem, options) -
          entropic_self_cost(of_y, options);
-}
-
-Tensor debiased_divergence(const Problem& problem, const Resampled& second,
-                           const SinkhornOptions& options) {
-  const Problem of_x = against(problem, problem.x, second.x, problem.a, problem.labels_x);
-  const Problem of_y = against(problem, problem.y, second.y, problem.b, problem.labels_y);
-  return 2 * entropic_cost(problem, options) - entropic_cost(of_x, options) -
-         entropic_cost(of_y, options);
-}
-
-Tensor semi_debiased_divergence(const Problem& problem, std::int64_t resampled,
-                                const SinkhornOptions& options) {
-  const std::int64_t n = problem.x.size(0) - resampled;
-  if (resampled < 0 || resampled > n)
-    throw InvalidArgument(violation(
-        "the number of resampled points",
-        fmt::format("at least 0 and at most half of all {} points", problem.x.size(0)), resampled));
-  if (problem.a.defined() || problem.b.defined())
-    throw InvalidArgument(violation("weights", "uniform in a semi-debiased divergence", "given"));
-  Problem first = problem;
-  first.x = problem.x.slice(0, 0, n);
-  const Tensor& labels = problem.labels_x;
-  if (resampled == 0) return 2 * entropic_cost(first, options) - entropic_self_cost(first, options);
-  Problem self =
-      against(problem, first.x, problem.x.slice(0, resampled, n + resampled), {}, labels);
-  if (labels.defined())
-    self.labels_y = torch::cat({labels.slice(0, resampled, n), labels.slice(0, 0, resampled)});
-  return 2 * entropic_cost(first, options) - entropic_cost(self, options);
 }
 
 }  // namespace obol::transport

@@ -9,8 +9,6 @@
 // refused.
 #pragma once
 
-#include <cstdint>
-
 #include <torch/torch.h>
 
 #include "obol/transport/tensor/problem.h"
@@ -25,21 +23,5 @@ torch::Tensor entropic_self_cost(const Problem& problem, const SinkhornOptions& 
 
 // 2 W(x, y) - W(x, x) - W(y, y): zero for equal measures (Feydy et al. 2019).
 torch::Tensor sinkhorn_divergence(const Problem& problem, const SinkhornOptions& options);
-
-// 2 W(x, y) - W(x, x') - W(y, y'), with second samples in place of the first: as many points, the
-// same weights and labels.
-struct Resampled {
-  torch::Tensor x;
-  torch::Tensor y;
-};
-torch::Tensor debiased_divergence(const Problem& problem, const Resampled& second,
-                                  const SinkhornOptions& options);
-
-// 2 W(x[0:n], y) - W(x[0:n], x[r:n+r]) with r = `resampled` and x of n + r points: what stands in
-// for the second sample shares n - r points with the first (Cao et al. 2021). labels_x are those of
-// the first n; points n to n + r - 1 have those of points 0 to r - 1, so that both sides of the
-// self term have the same classes. No term in y alone, which has no gradient. Weights are uniform.
-torch::Tensor semi_debiased_divergence(const Problem& problem, std::int64_t resampled,
-                                       const SinkhornOptions& options);
 
 }  // namespace obol::transport

@@ -10,8 +10,6 @@
 namespace obol::transport::streamed {
 namespace {
 
-using gpu::kind_of;
-using gpu::options_of;
 using torch::Tensor;
 
 cudaStream_t stream_of(const Tensor& tensor) {
@@ -37,7 +35,11 @@ struct Ground {
   Ground(const Cost& given, double label_weight)
       : cost(given), penalty(label_weight > 0 ? label_penalty(given, label_weight) : 0) {}
   [[nodiscard]] bool has_kernel() const { return cost.kind != CostKind::kPower; }
-  [[nodiscard]] cuda::Ground for_kernel() const { return {kind_of(cost), cost.mixing, penalty}; }
+  [[nodiscard]] transport::Ground for_kernel() const {
+    transport::Ground ground = ground_of(cost);
+    ground.label_penalty = penalty;
+    return ground;
+  }
 };
 
 Tensor costs_of(const Side& x, const Side& y, const Ground& ground) {
@@ -88,7 +90,7 @@ Solved solve(const Tensor& cost, const Tensor& log_b, const SinkhornOptions& opt
                                        reinterpret_cast<cuda::SinkhornResult*>(first)};
   if (log_b.defined()) problem.log_b = log_b.data_ptr<float>();
   problem.mode = mode;
-  cuda::sinkhorn(&problem, 1, options_of(options), first + kForResult, stream_of(cost));
+  cuda::sinkhorn(&problem, 1, options, first + kForResult, stream_of(cost));
   return solved;
 }
 
@@ -193,11 +195,11 @@ Tensor potentials(const Tensor& x, const Tensor& y, std::int64_t classes, double
         {of_class, rows, columns, m, f.data_ptr<float>() + c * n, g.data_ptr<float>() + c * m,
          reinterpret_cast<cuda::SinkhornResult*>(results.data_ptr<std::uint8_t>()) + c});
   }
-  cuda::pairwise_cost(costs.data(), static_cast<int>(classes), x.size(1),
-                      {cuda::GroundCost::kSquared}, stream_of(x));
-  cuda::SinkhornOptions options{regularization};
-  options.stopping = cuda::Stopping::kFixed;
-  options.max_iterations = static_cast<int>(iterations);
+  cuda::pairwise_cost(costs.data(), static_cast<int>(classes), x.size(1), {GroundCost::kSquared},
+                      stream_of(x));
+  SinkhornOptions options{regularization};
+  options.stopping = Stopping::kFixed;
+  options.max_iterations = iterations;
   cuda::sinkhorn(problems.data(), static_cast<int>(classes), options,
                  scratch.data_ptr<std::uint8_t>(), stream_of(x));
   return f;

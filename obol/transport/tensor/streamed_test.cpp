@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/testing/gpu.h"
 #include "obol/transport/tensor/loss.h"
 
 namespace obol::transport {
@@ -12,10 +13,10 @@ using torch::Tensor;
 constexpr std::int64_t kRows = 50;
 constexpr std::int64_t kAbsent = 12;
 
-class Streamed : public ::testing::Test {
+class StreamedGpu : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    OBOL_NEEDS_GPU();
     torch::manual_seed(3);
     x_ = torch::rand({kRows + 20, 784});
     y_ = torch::rand({40, 784});
@@ -45,7 +46,7 @@ class Streamed : public ::testing::Test {
   Tensor x_, y_, labels_x_, labels_y_;
 };
 
-TEST_F(Streamed, GradientIsThatOfTheLoss) {
+TEST_F(StreamedGpu, GradientIsThatOfTheLoss) {
   for (const char* cost : {"mixture:1", "l2sq", "l1", "lp:1.5"}) {
     const SinkhornOptions options{.regularization = 0.5, .stopping = Stopping::kAnnealed};
     const Tensor gradient = streamed::gradient({.x = on_gpu(x_.slice(0, 0, kRows)),
@@ -60,7 +61,7 @@ TEST_F(Streamed, GradientIsThatOfTheLoss) {
   }
 }
 
-TEST_F(Streamed, PointsThatAreNotThereHaveNoPart) {
+TEST_F(StreamedGpu, PointsThatAreNotThereHaveNoPart) {
   const SinkhornOptions options{.regularization = 0.5, .stopping = Stopping::kAnnealed};
   const Cost cost = parse_cost("mixture:1");
   Tensor present = torch::ones({40 + kAbsent});
@@ -80,7 +81,7 @@ TEST_F(Streamed, PointsThatAreNotThereHaveNoPart) {
   EXPECT_EQ(gradient(torch::zeros_like(present)).abs().max().item<double>(), 0);
 }
 
-TEST_F(Streamed, SelfGradientIsThatOfTheSelfTerm) {
+TEST_F(StreamedGpu, SelfGradientIsThatOfTheSelfTerm) {
   for (const std::int64_t resampled : {20, 0}) {
     // Large enough that the plan of a measure with itself is more than the identity.
     const SinkhornOptions options{.regularization = 100, .stopping = Stopping::kAnnealed};
@@ -106,7 +107,7 @@ TEST_F(Streamed, SelfGradientIsThatOfTheSelfTerm) {
   }
 }
 
-TEST_F(Streamed, PotentialsAreThoseOfEachClass) {
+TEST_F(StreamedGpu, PotentialsAreThoseOfEachClass) {
   const Tensor x = x_.slice(0, 0, 40);
   const Tensor labels = torch::arange(4).repeat_interleave(10);
   const Solution solution = sinkhorn({.x = x.to(torch::kDouble),

@@ -1,5 +1,5 @@
+#include "obol/cuda/error.h"
 #include "obol/method/gs_wgan/cuda/critic.h"
-#include "obol/transport/cuda/error.h"
 
 namespace obol::method::gs_wgan::cuda {
 namespace {
@@ -182,10 +182,10 @@ __global__ void step_of_adam(Adam how, const float* gradient, const float* steps
   weights[k] -= m / (sqrtf(v / of_second) + kAddend) * (how.rate / of_first);
 }
 
-void check_launch(const char* what) { transport::cuda::check(cudaGetLastError(), what); }
+void check_launch(const char* what) { obol::cuda::check(cudaGetLastError(), what); }
 
 void zero(float* numbers, int count, cudaStream_t stream) {
-  transport::cuda::check(
+  obol::cuda::check(
       cudaMemsetAsync(numbers, 0, static_cast<std::size_t>(count) * sizeof(float), stream),
       "a critic's sums");
 }

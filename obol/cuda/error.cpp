@@ -1,7 +1,8 @@
-#include "obol/base/error.h"
-#include "obol/transport/cuda/error.h"
+#include "obol/cuda/error.h"
 
-namespace obol::transport::cuda {
+#include "obol/base/error.h"
+
+namespace obol::cuda {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
@@ -12,4 +13,4 @@ void require(bool holds, const char* what, const char* requirement, double value
   if (!holds) throw InvalidArgument(violation(what, requirement, value));
 }
 
-}  // namespace obol::transport::cuda
+}  // namespace obol::cuda

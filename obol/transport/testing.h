@@ -1,10 +1,31 @@
-#include "obol/transport/reference.h"
+// Entropic transport, slowly and obviously: in double, with a logarithm and an exponential for
+// every pair. Tests compare the fast solvers with it.
+#pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace obol::transport::reference {
-namespace {
+
+struct Problem {
+  std::vector<double> cost;  // [rows, columns]
+  std::vector<double> a;     // [rows], sums to 1
+  std::vector<double> b;     // [columns], sums to 1
+  double regularization = 1;
+};
+
+struct Solution {
+  std::vector<double> f;
+  std::vector<double> g;
+  std::vector<double> plan;  // [rows, columns]
+  double dual = 0;
+  double primal = 0;
+  double marginal_error = 0;  // L1, of the rows; the columns are met exactly
+};
 
 // -regularization log sum_k weight_k exp((potential_k - cost_k)/regularization), without overflow.
 template <class Cost>
@@ -20,9 +41,8 @@ double softmin(std::size_t count, const std::vector<double>& weights,
   return -regularization * (largest + std::log(sum));
 }
 
-}  // namespace
-
-Solution solve(const Problem& problem, std::int64_t iterations) {
+// Exactly `iterations` of: f from g, then g from f.
+inline Solution solve(const Problem& problem, std::int64_t iterations) {
   const std::size_t n = problem.a.size();
   const std::size_t m = problem.b.size();
   const auto cost = [&](std::size_t i, std::size_t j) { return problem.cost[i * m + j]; };

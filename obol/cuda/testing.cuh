@@ -9,13 +9,12 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "obol/transport/cuda/error.h"
-#include "obol/transport/reference.h"
+#include "obol/cuda/error.h"
 
 #define OBOL_NEEDS_GPU() \
-  if (!has_gpu()) GTEST_SKIP() << "no GPU"
+  if (!obol::cuda::has_gpu()) GTEST_SKIP() << "no GPU"
 
-namespace obol::transport::cuda {
+namespace obol::cuda {
 
 inline bool has_gpu() {
   int count = 0;
@@ -86,4 +85,4 @@ void expect_close(const std::vector<T>& found, const std::vector<U>& expected, d
 template <class T>
 constexpr double kClose = sizeof(T) == 4 ? 1e-4 : 1e-9;
 
-}  // namespace obol::transport::cuda
+}  // namespace obol::cuda

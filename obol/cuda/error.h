@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace obol::transport::cuda {
+namespace obol::cuda {
 
 // Throws obol::Error with the runtime's own words if `status` is not success.
 void check(cudaError_t status, const char* what);
@@ -14,4 +14,4 @@ void check(cudaError_t status, const char* what);
 // Throws InvalidArgument, "WHAT must be REQUIREMENT, but is VALUE", unless it holds.
 void require(bool holds, const char* what, const char* requirement, double value);
 
-}  // namespace obol::transport::cuda
+}  // namespace obol::cuda
