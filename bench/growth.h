@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "obol/base/file.h"
-#include "obol/base/plot.h"
+#include "obol/report/plot.h"
 
 namespace obol::bench {
 
@@ -49,13 +49,14 @@ inline void print(const Curve& curve, const Path& plot) {
   const double exponent = exponent_of(curve.points);
   write_file(
       plot,
-      plot_svg({.title = fmt::format("Seconds of {} over {}", curve.what, curve.over),
-                .x_label = curve.over,
-                .y_label = "seconds",
-                .lines = {{fmt::format("measured: as the power {:.2f} in the upper half", exponent),
-                           curve.points, PlotDots::kShown}},
-                .x_scale = PlotScale::kLogarithmic,
-                .y_scale = PlotScale::kLogarithmic}));
+      report::plot_svg(
+          {.title = fmt::format("Seconds of {} over {}", curve.what, curve.over),
+           .x_label = curve.over,
+           .y_label = "seconds",
+           .lines = {{fmt::format("measured: as the power {:.2f} in the upper half", exponent),
+                      curve.points, report::PlotDots::kShown}},
+           .x_scale = report::PlotScale::kLogarithmic,
+           .y_scale = report::PlotScale::kLogarithmic}));
   std::string points;
   for (const auto& [size, seconds] : curve.points)
     points += fmt::format("{}[{}, {:.4g}]", points.empty() ? "" : ", ", size, seconds);

@@ -1,5 +1,5 @@
 // obol plot: a column of a table against another, as a picture
-#include "obol/base/plot.h"
+#include "obol/report/plot.h"
 
 #include <iostream>
 #include <map>
@@ -67,23 +67,24 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-Plot plot_of(const PlotArguments& arguments) {
+report::Plot plot_of(const PlotArguments& arguments) {
   const Table table(arguments.table);
   const std::size_t x = table.column(arguments.x);
   const std::size_t y = table.column(arguments.y);
-  Plot plot{.title = arguments.title.empty()
-                         ? fmt::format("{} against {}", arguments.y, arguments.x)
-                         : arguments.title,
-            .x_label = arguments.x,
-            .y_label = arguments.y,
-            .x_scale = arguments.log_x ? PlotScale::kLogarithmic : PlotScale::kFromZero,
-            .y_scale = arguments.log_y ? PlotScale::kLogarithmic : PlotScale::kFromZero};
+  report::Plot plot{
+      .title = arguments.title.empty() ? fmt::format("{} against {}", arguments.y, arguments.x)
+                                       : arguments.title,
+      .x_label = arguments.x,
+      .y_label = arguments.y,
+      .x_scale = arguments.log_x ? report::PlotScale::kLogarithmic : report::PlotScale::kFromZero,
+      .y_scale = arguments.log_y ? report::PlotScale::kLogarithmic : report::PlotScale::kFromZero};
   std::map<std::string, std::size_t> lines;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string name =
         arguments.by.empty() ? arguments.y : table.text(row, table.column(arguments.by));
     const auto [at, is_new] = lines.try_emplace(name, plot.lines.size());
-    if (is_new) plot.lines.push_back({.name = name, .points = {}, .dots = PlotDots::kShown});
+    if (is_new)
+      plot.lines.push_back({.name = name, .points = {}, .dots = report::PlotDots::kShown});
     plot.lines[at->second].points.emplace_back(table.number(row, x), table.number(row, y));
   }
   return plot;
@@ -104,7 +105,7 @@ void add_plot(CLI::App& root, Action& action) {
   command->add_option("--out", arguments->out, "the SVG file")->required();
   command->callback([&action, arguments] {
     action = [arguments] {
-      write_file(arguments->out, plot_svg(plot_of(*arguments)));
+      write_file(arguments->out, report::plot_svg(plot_of(*arguments)));
       std::cout << arguments->out << '\n';
       return ExitCode::kOk;
     };

@@ -1,11 +1,6 @@
 // obol release: what of a run may be handed over, in one folder
-#include "obol/report/release.h"
-
-#include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "cli/app.h"
 #include "cli/numbers.h"
@@ -15,29 +10,11 @@
 namespace obol::cli {
 namespace {
 
-struct ReleaseArguments {
-  SampleRequest request{.count = 60'000};
-  std::string run;
-  std::string out;
-  std::string sign;
-};
-
-ExitCode run(const ReleaseArguments& arguments) {
-  const TensorPart& tensors = needed_tensor_part();
-  const auto use = [&](const Path& generator, const report::MadeFiles& made) {
-    tensors.export_script({.run = generator.string(), .out = made.script.string()});
-    SampleRequest request = arguments.request;
-    request.run = generator.string();
-    request.out = made.samples.string();
-    tensors.sample(request);
-  };
-  report::ReleaseOptions options{
-      .run = arguments.run, .out = arguments.out, .seed = arguments.request.seed, .sign = {}};
-  if (!arguments.sign.empty()) options.sign = arguments.sign;
-  report::write_release(options, use);
-  if (!options.sign)
+ExitCode run(const app::ReleaseRequest& request) {
+  needed_tensor_part().release(request);
+  if (request.sign.empty())
     log_info("not signed: whoever has it cannot tell who made it; --sign KEY signs");
-  std::cout << arguments.out << '\n';
+  std::cout << request.out << '\n';
   return ExitCode::kOk;
 }
 
@@ -46,15 +23,15 @@ ExitCode run(const ReleaseArguments& arguments) {
 void add_release(CLI::App& root, Action& action) {
   CLI::App* command = root.add_subcommand(
       "release", "what of a run may be handed over, in one folder, with sums and a data card");
-  auto arguments = std::make_shared<ReleaseArguments>();
-  command->add_option("run", arguments->run, "the folder of a run")->required();
-  command->add_option("--out", arguments->out, "the new folder")->required();
-  add_whole(*command, "--count", arguments->request.count, "images (60000)");
-  add_whole(*command, "--seed", arguments->request.seed, "for the same images again");
-  command->add_option("--sign", arguments->sign,
+  auto request = std::make_shared<app::ReleaseRequest>();
+  command->add_option("run", request->run, "the folder of a run")->required();
+  command->add_option("--out", request->out, "the new folder")->required();
+  add_whole(*command, "--count", request->count, "images (60000)");
+  add_whole(*command, "--seed", request->seed, "for the same images again");
+  command->add_option("--sign", request->sign,
                       "an Ed25519 key, as 'openssl genpkey -algorithm ed25519' makes it");
-  add_device_options(*command, arguments->request.device, arguments->request.threads);
-  command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
+  add_device_options(*command, request->device, request->threads);
+  command->callback([&action, request] { action = [request] { return run(*request); }; });
 }
 
 }  // namespace obol::cli

@@ -5,6 +5,7 @@
 #include "obol/app/evaluate.h"
 #include "obol/app/federate.h"
 #include "obol/app/machine.h"
+#include "obol/app/release.h"
 #include "obol/app/train.h"
 #include "obol/app/transport.h"
 
@@ -34,6 +35,7 @@ struct TensorPart {
   void (*sample)(const SampleRequest& request);
   void (*export_script)(const ExportRequest& request);
   EvaluateAnswer (*evaluate)(const EvaluateRequest& request);
+  void (*release)(const app::ReleaseRequest& request);
   // Null where gRPC is missing.
   run::Outcome (*serve)(const ServeRequest& request);
   JoinAnswer (*join)(const JoinRequest& request);

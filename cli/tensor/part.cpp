@@ -4,10 +4,6 @@
 
 #include <torch/torch.h>
 
-#if OBOL_HAS_FEDERATED
-#include "cli/tensor/federate.h"
-#endif
-#include "cli/tensor/train.h"
 #include "cli/tensor_part.h"
 #include "obol/base/version.h"
 
@@ -23,10 +19,10 @@ void use_all_cores() {
 const TensorPart* start() {
   static const TensorPart kPart {
     .version = version(), .facts = app::tensor_facts, .transport = app::solve_transport,
-    .train = run_train, .sample = run_sample, .export_script = run_export,
-    .evaluate = app::evaluate,
+    .train = app::train, .sample = app::sample, .export_script = app::export_script,
+    .evaluate = app::evaluate, .release = app::release,
 #if OBOL_HAS_FEDERATED
-    .serve = run_serve, .join = run_join
+    .serve = app::serve_federation, .join = app::join_federation
 #endif
   };
   use_all_cores();

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "obol/app/account.h"
-#include "obol/base/plot.h"
 #include "obol/base/text.h"
 #include "obol/privacy/certificate.h"
 #include "obol/privacy/event_json.h"
+#include "obol/report/plot.h"
 
 namespace obol::app {
 namespace {
@@ -141,10 +141,10 @@ std::string to_svg(const Account& account) {
   constexpr int kPoints = 40;
   std::int64_t most = 1;
   for (const PlannedEvent& item : bill.items) most = std::max(most, privacy::count_of(item.event));
-  Plot plot{.title = fmt::format("Privacy spent at delta {}", rounded_up(delta.value())),
-            .x_label = "steps",
-            .y_label = "epsilon",
-            .lines = {{"guarantee", {}}}};
+  report::Plot plot{.title = fmt::format("Privacy spent at delta {}", rounded_up(delta.value())),
+                    .x_label = "steps",
+                    .y_label = "epsilon",
+                    .lines = {{"guarantee", {}}}};
   if (published)
     plot.lines.push_back(
         {published->is_a_guarantee() ? "as published" : "as published, no guarantee", {}});
@@ -164,7 +164,7 @@ std::string to_svg(const Account& account) {
           x, privacy::account_as_published(published->count, part(published->releases), delta)
                  .epsilon);
   }
-  return plot_svg(plot);
+  return report::plot_svg(plot);
 }
 
 std::string to_text(const DataCost& cost) {

@@ -164,6 +164,7 @@ DrawnGrid draw_grid(const GridRequest& request) {
 }
 
 void convert_data(const ConvertRequest& request) {
+  const ReporterScope scope(request.reporter);
   const Source source = resolve(request.source);
   const std::optional<data::Format> format =
       request.shards > 0 ? std::nullopt : std::optional(format_of(request));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "obol/base/file.h"
+#include "obol/base/reporter.h"
 #include "obol/data/picture.h"
 #include "obol/data/reader.h"
 #include "obol/data/writer.h"
@@ -69,6 +70,7 @@ struct ConvertRequest {
   std::optional<data::Format> format;  // else by the name of `out`
   std::int64_t shards = 0;             // a folder of disjoint shards
   std::uint64_t seed = 0;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 void convert_data(const ConvertRequest& request);

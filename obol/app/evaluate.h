@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "obol/base/file.h"
+#include "obol/base/reporter.h"
 #include "obol/evaluate/evaluation.h"
 
 namespace obol::app {
@@ -36,6 +37,7 @@ struct EvaluateRequest {
   std::string out;
   std::string device = "cpu";
   std::int64_t threads = 0;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 struct EvaluateAnswer {

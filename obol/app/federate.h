@@ -1,7 +1,7 @@
 // One generator, trained on data that stay where they are: the server that holds it, and clients
 // that answer its questions within a budget.
 //
-// Implemented by the target app_federate, which needs LibTorch and gRPC.
+// Implemented by the target app_tensor where there is gRPC as well as LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "obol/base/file.h"
+#include "obol/base/reporter.h"
 #include "obol/run/loop.h"
 
 namespace obol::app {
@@ -32,6 +33,7 @@ struct ServeRequest {
   double deadline = 60;
   std::string device = "cpu";
   std::int64_t threads = 0;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 struct JoinRequest {
@@ -47,6 +49,7 @@ struct JoinRequest {
   double patience = 60;
   std::string device = "cpu";
   std::int64_t threads = 0;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 struct JoinAnswer {
@@ -56,7 +59,7 @@ struct JoinAnswer {
   double epsilon = 0;
 };
 
-run::Outcome serve(const ServeRequest& request);
-JoinAnswer join(const JoinRequest& request);
+run::Outcome serve_federation(const ServeRequest& request);
+JoinAnswer join_federation(const JoinRequest& request);
 
 }  // namespace obol::app

@@ -51,6 +51,7 @@ local::Choice given_choice(const DenoiseRequest& request, const data::ImageShape
 }  // namespace
 
 local::PrivatizeOutcome privatize(const PrivatizeRequest& request) {
+  const ReporterScope scope(request.reporter);
   require_npz(request.out);
   plan(request.options, {.channels = 1, .height = 1, .width = 1}, {"0", "1"});
   data::ReadOptions reading = request.source.options();
@@ -65,6 +66,7 @@ local::PrivatizeOutcome privatize(const PrivatizeRequest& request) {
 }
 
 DenoiseAnswer denoise(const DenoiseRequest& request) {
+  const ReporterScope scope(request.reporter);
   require_npz(request.out);
   const bool is_oracle = request.clean.source.has_value();
   if (is_oracle == (request.levels || request.threshold))

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "obol/base/reporter.h"
 #include "obol/data/reader.h"
 #include "obol/local/privatize.h"
 #include "obol/local/wavelet.h"
@@ -20,6 +21,7 @@ struct PrivatizeRequest {
   std::string out;  // FILE.npz; FILE-certificate is written beside it
   std::optional<std::int64_t> count = std::nullopt;  // the first so many; for experiments
   std::optional<std::uint64_t> seed = std::nullopt;  // for experiments: not private
+  Reporter* reporter = nullptr;                      // null: the one in use
 };
 
 // What can be refused without the data is refused before they are read.
@@ -33,6 +35,7 @@ struct DenoiseRequest {
   std::optional<double> threshold = std::nullopt;
   data::RecipeData clean = {};
   std::string out;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 // Mean squared distances to the clean images.

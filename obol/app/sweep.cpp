@@ -226,6 +226,7 @@ SweepEnd Sweeper::finish() {
 }  // namespace
 
 SweepEnd sweep(const SweepRequest& request, const SweepWork& work) {
+  const ReporterScope scope(request.reporter);
   return Sweeper(request, work).run();
 }
 

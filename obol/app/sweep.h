@@ -15,6 +15,7 @@
 #include "obol/app/evaluate.h"
 #include "obol/app/train.h"
 #include "obol/base/error.h"
+#include "obol/base/reporter.h"
 #include "obol/report/sweep.h"
 
 namespace obol::app {
@@ -26,7 +27,8 @@ struct SweepRequest {
   Path out;                            // the folder of the runs
   std::int64_t repeat = 1;             // runs at each point
   bool evaluated = true;
-  EvaluateRequest evaluation;  // of every run; its subject is set here, and quality left out
+  EvaluateRequest evaluation;    // of every run; its subject is set here, and quality left out
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 // What needs LibTorch: app::train and app::evaluate, or what stands for them.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "obol/base/file.h"
+#include "obol/base/reporter.h"
 #include "obol/run/loop.h"
 
 namespace obol::app {
@@ -25,6 +26,7 @@ struct TrainRequest {
   std::int64_t threads = 0;  // 0: all
   bool resume = false;
   bool unsafe_diagnostics = false;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 struct SampleRequest {
@@ -35,6 +37,7 @@ struct SampleRequest {
   std::string out;
   std::string device = "cpu";
   std::int64_t threads = 0;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 struct ExportRequest {

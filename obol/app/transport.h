@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "obol/base/reporter.h"
+
 namespace obol::app {
 
 // Paths may be empty where optional.
@@ -26,6 +28,7 @@ struct TransportRequest {
   bool debiased = false;
   bool exact = false;
   bool annealed = false;
+  Reporter* reporter = nullptr;  // null: the one in use
 };
 
 struct TransportAnswer {

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "obol/base/interrupt.h"
 #include "obol/base/text.h"
 
 namespace obol {
@@ -67,6 +68,96 @@ ProgressBackend standard_backend() {
           .is_terminal = !lines && isatty(STDERR_FILENO) == 1};
 }
 
+// The line that changes, or the lines.
+class ProgressLine final : public Reporter::Work {
+ public:
+  ProgressLine(std::string label, std::int64_t total, std::string unit, ProgressBackend backend)
+      : label_(std::move(label)),
+        total_(total),
+        unit_(std::move(unit)),
+        backend_(std::move(backend)),
+        start_(backend_.seconds()),
+        next_show_(start_ + kQuietSeconds) {}
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() override {
+    if (!shown_) return;
+    const std::string last = line(backend_.seconds() - start_) + "\n";
+    backend_.write(backend_.is_terminal ? "\r\033[K" + last : last);
+    if (backend_.is_terminal) backend_.write("");  // nothing is left to redraw
+  }
+
+  void advance(std::int64_t count, std::string_view note) override {
+    done_ += count;
+    if (!note.empty()) note_ = note;
+    const double now = backend_.seconds();
+    if (now >= next_show_) show(now);
+  }
+
+ private:
+  [[nodiscard]] std::string line(double elapsed) const;
+  void show(double now);
+
+  std::string label_;
+  std::int64_t total_;
+  std::string unit_;
+  ProgressBackend backend_;
+  std::int64_t done_ = 0;
+  std::string note_;
+  double start_;
+  double next_show_;
+  bool shown_ = false;
+};
+
+void ProgressLine::show(double now) {
+  shown_ = true;
+  next_show_ = now + (backend_.is_terminal ? kRedrawSeconds : kLineSeconds);
+  const std::string text = line(now - start_);
+  backend_.write(backend_.is_terminal ? std::string(kEraseLine) + text : text + "\n");
+}
+
+std::string ProgressLine::line(double elapsed) const {
+  const double rate = elapsed > 0 ? static_cast<double>(done_) / elapsed : 0;
+  std::string text = label_ + ' ';
+  if (total_ > 0) {
+    constexpr int kBarWidth = 24;
+    const double share =
+        std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);
+    const int filled = static_cast<int>(share * kBarWidth);
+    if (backend_.is_terminal)
+      text += '[' + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] ";
+    text += fmt::format("{:3.0f}% {}/{} {}", std::floor(share * 100), done_, total_, unit_);
+  } else {
+    text += fmt::format("{} {}", done_, unit_);
+  }
+  text += fmt::format(", {:.{}f} {}/s", rate, rate < 10 ? 2 : 0, unit_);
+  if (total_ > done_ && rate > 0)
+    text += fmt::format(", {} left", human_seconds(static_cast<double>(total_ - done_) / rate));
+  else
+    text += fmt::format(", {}", human_seconds(elapsed));
+  if (!note_.empty()) text += ", " + note_;
+  return text;
+}
+
+class ConsoleReporter final : public Reporter {
+ public:
+  void log(LogLevel level, std::string_view text) override {
+    Terminal& t = terminal();
+    const std::lock_guard lock(t.mutex);
+    if (level > t.settings.level) return;
+    std::string out;
+    if (!t.progress_line.empty()) out += kEraseLine;
+    out += fmt::format("{}{}\n", prefix(level), printable(text));
+    out += t.progress_line;
+    write_stderr(out);
+  }
+  std::unique_ptr<Work> begin(std::string label, std::int64_t total, std::string unit) override {
+    return std::make_unique<ProgressLine>(std::move(label), total, std::move(unit),
+                                          standard_backend());
+  }
+  bool interrupted() noexcept override { return signalled(); }
+};
+
 // Holds text back until the end of its line, so that no character comes in two halves.
 class PrintableBuffer final : public std::streambuf {
  public:
@@ -118,70 +209,18 @@ ConsoleSettings console() {
   return terminal().settings;
 }
 
-void log_line(LogLevel level, std::string_view text) {
-  Terminal& t = terminal();
-  const std::lock_guard lock(t.mutex);
-  if (level > t.settings.level) return;
-  std::string out;
-  if (!t.progress_line.empty()) out += kEraseLine;
-  out += fmt::format("{}{}\n", prefix(level), printable(text));
-  out += t.progress_line;
-  write_stderr(out);
+Reporter& console_reporter() {
+  static ConsoleReporter instance;
+  return instance;
 }
+
+void log_line(LogLevel level, std::string_view text) { reporter().log(level, text); }
 
 Progress::Progress(std::string label, std::int64_t total, std::string unit)
-    : Progress(std::move(label), total, std::move(unit), standard_backend()) {}
+    : work_(reporter().begin(std::move(label), total, std::move(unit))) {}
 
 Progress::Progress(std::string label, std::int64_t total, std::string unit, ProgressBackend backend)
-    : label_(std::move(label)),
-      total_(total),
-      unit_(std::move(unit)),
-      backend_(std::move(backend)),
-      start_(backend_.seconds()),
-      next_show_(start_ + kQuietSeconds) {}
-
-Progress::~Progress() {
-  if (!shown_) return;
-  const std::string last = line(backend_.seconds() - start_) + "\n";
-  backend_.write(backend_.is_terminal ? "\r\033[K" + last : last);
-  if (backend_.is_terminal) backend_.write("");  // nothing is left to redraw
-}
-
-void Progress::advance(std::int64_t count, std::string_view note) {
-  done_ += count;
-  if (!note.empty()) note_ = note;
-  const double now = backend_.seconds();
-  if (now >= next_show_) show(now);
-}
-
-void Progress::show(double now) {
-  shown_ = true;
-  next_show_ = now + (backend_.is_terminal ? kRedrawSeconds : kLineSeconds);
-  const std::string text = line(now - start_);
-  backend_.write(backend_.is_terminal ? std::string(kEraseLine) + text : text + "\n");
-}
-
-std::string Progress::line(double elapsed) const {
-  const double rate = elapsed > 0 ? static_cast<double>(done_) / elapsed : 0;
-  std::string text = label_ + ' ';
-  if (total_ > 0) {
-    constexpr int kBarWidth = 24;
-    const double share =
-        std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);
-    const int filled = static_cast<int>(share * kBarWidth);
-    if (backend_.is_terminal)
-      text += '[' + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] ";
-    text += fmt::format("{:3.0f}% {}/{} {}", std::floor(share * 100), done_, total_, unit_);
-  } else {
-    text += fmt::format("{} {}", done_, unit_);
-  }
-  text += fmt::format(", {:.{}f} {}/s", rate, rate < 10 ? 2 : 0, unit_);
-  if (total_ > done_ && rate > 0)
-    text += fmt::format(", {} left", human_seconds(static_cast<double>(total_ - done_) / rate));
-  else
-    text += fmt::format(", {}", human_seconds(elapsed));
-  if (!note_.empty()) text += ", " + note_;
-  return text;
-}
+    : work_(std::make_unique<ProgressLine>(std::move(label), total, std::move(unit),
+                                           std::move(backend))) {}
 
 }  // namespace obol

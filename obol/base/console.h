@@ -18,9 +18,10 @@
 
 #include <fmt/format.h>
 
+#include "obol/base/reporter.h"
+
 namespace obol {
 
-enum class LogLevel { kError, kWarning, kInfo, kDebug };
 enum class ProgressStyle { kAutomatic, kLines };
 
 struct ConsoleSettings {
@@ -31,7 +32,7 @@ struct ConsoleSettings {
 void set_console(const ConsoleSettings& settings);
 ConsoleSettings console();
 
-// One line, whatever is in the text: see printable().
+// To the reporter in use; on the console one line, whatever is in the text: see printable().
 void log_line(LogLevel level, std::string_view text);
 
 template <class... Args>
@@ -64,31 +65,19 @@ struct ProgressBackend {
   bool is_terminal = false;
 };
 
+// Work that the reporter in use is told of.
 class Progress {
  public:
   // `total` 0: the end is not known. `unit` is what is counted: "steps", "records".
-  Progress(std::string label, std::int64_t total, std::string unit = "records");
+  explicit Progress(std::string label, std::int64_t total, std::string unit = "records");
+  // On the console, whatever is in use.
   Progress(std::string label, std::int64_t total, std::string unit, ProgressBackend backend);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   // `note` is shown at the end of the line: "epsilon 3.21".
-  void advance(std::int64_t count, std::string_view note = {});
+  void advance(std::int64_t count, std::string_view note = {}) { work_->advance(count, note); }
 
  private:
-  [[nodiscard]] std::string line(double elapsed) const;
-  void show(double now);
-
-  std::string label_;
-  std::int64_t total_;
-  std::string unit_;
-  ProgressBackend backend_;
-  std::int64_t done_ = 0;
-  std::string note_;
-  double start_;
-  double next_show_;
-  bool shown_ = false;
+  std::unique_ptr<Reporter::Work> work_;
 };
 
 }  // namespace obol

@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "obol/base/error.h"
+#include "obol/base/reporter.h"
 
 namespace obol {
 namespace {
@@ -22,7 +23,9 @@ void catch_interrupts() {
   std::signal(SIGTERM, remember_signal);
 }
 
-bool interrupted() noexcept { return signal_seen != 0; }
+bool signalled() noexcept { return signal_seen != 0; }
+
+bool interrupted() noexcept { return reporter().interrupted(); }
 
 void check_interrupt() {
   if (interrupted()) throw Interrupted("interrupted; nothing was left half done");

@@ -8,6 +8,8 @@ namespace obol {
 
 // Turns SIGINT and SIGTERM into a flag. A second one ends the process at once.
 void catch_interrupts();
+bool signalled() noexcept;  // whether one came
+// Whether the reporter in use wants the work to end; the console does after a signal.
 bool interrupted() noexcept;
 void check_interrupt();
 

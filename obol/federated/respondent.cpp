@@ -58,7 +58,7 @@ method::Place take_place(const Terms& terms, const Private<data::Dataset>& data,
                          const RespondentOptions& options) {
   agree(terms, options);
   return method::take_place({.folder = options.folder,
-                             .resume = std::filesystem::exists(options.folder / "recipe.toml"),
+                             .resume = run::RunFolder::is_run(options.folder),
                              .recipe = terms.text,
                              .seed = options.seed,
                              .neighbours = privacy::Neighbours::kReplaceOne},

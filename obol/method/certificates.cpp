@@ -5,6 +5,7 @@
 #include "obol/base/error.h"
 #include "obol/local/published.h"
 #include "obol/method/methods.h"
+#include "obol/run/folder.h"
 
 namespace obol::method {
 namespace {
@@ -33,7 +34,7 @@ std::vector<privacy::PublishedCount> published_counts(const Path& run,
                                                       const privacy::LedgerRecord& ledger) {
   if (ledger.header.neighbours == privacy::Neighbours::kPerson)
     return local::published_counts(run, ledger);
-  return counts_of_recipe(run / "recipe.toml");
+  return counts_of_recipe(run / run::kRecipeName);
 }
 
 privacy::CertificateTerms read_terms(const Path& run) {

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "obol/base/plot.h"
 #include "obol/base/text.h"
 #include "obol/base/version.h"
 #include "obol/report/evaluation_html.h"
 #include "obol/report/facts.h"
 #include "obol/report/html.h"
+#include "obol/report/plot.h"
 #include "obol/report/published.h"
 
 namespace obol::report {

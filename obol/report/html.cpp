@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "obol/base/plot.h"
 #include "obol/base/text.h"
+#include "obol/report/plot.h"
 
 namespace obol::report {
 

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "obol/base/plot.h"
 #include "obol/base/text.h"
 #include "obol/base/version.h"
 #include "obol/report/evaluation_html.h"
+#include "obol/report/plot.h"
 
 namespace obol::report {
 namespace {

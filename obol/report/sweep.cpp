@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "obol/base/plot.h"
 #include "obol/base/text.h"
 #include "obol/method/certificates.h"
+#include "obol/report/plot.h"
 #include "obol/run/folder.h"
 
 namespace obol::report {

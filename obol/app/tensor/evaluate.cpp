@@ -156,6 +156,7 @@ void write_outside(const Path& path, const Evaluation& outside) {
 }  // namespace
 
 EvaluateAnswer evaluate(const EvaluateRequest& request) {
+  const ReporterScope scope(request.reporter);
   const auto start = std::chrono::steady_clock::now();
   const torch::Device device = use_device(request.device, request.threads);
   const Subject subject(request, device);

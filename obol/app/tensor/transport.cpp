@@ -211,6 +211,7 @@ TransportAnswer answer_to(const TransportRequest& request) {
 }  // namespace
 
 TransportAnswer solve_transport(const TransportRequest& request) {
+  const ReporterScope scope(request.reporter);
   try {
     return answer_to(request);
   } catch (const InvalidArgument& error) {  // the library says x and y; people gave files

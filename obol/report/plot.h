@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace obol {
+namespace obol::report {
 
 // Whether the points that a line joins are marked.
 enum class PlotDots { kNone, kShown };
@@ -65,4 +65,4 @@ std::string plot_svg(const Plot& plot);
 // For text between tags and in attributes.
 std::string escaped_for_xml(std::string_view text);
 
-}  // namespace obol
+}  // namespace obol::report

@@ -1,4 +1,4 @@
-#include "obol/base/plot.h"
+#include "obol/report/plot.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "obol/base/error.h"
 
-namespace obol {
+namespace obol::report {
 namespace {
 
 std::size_t count_of(const std::string& text, const std::string& part) {
@@ -128,4 +128,4 @@ TEST(Plot, LeavesOutWhatIsNotFiniteAndRefusesToDrawNothing) {
 }
 
 }  // namespace
-}  // namespace obol
+}  // namespace obol::report

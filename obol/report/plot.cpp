@@ -1,4 +1,4 @@
-#include "obol/base/plot.h"
+#include "obol/report/plot.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "obol/base/error.h"
 
-namespace obol {
+namespace obol::report {
 namespace {
 
 constexpr double kLeft = 78;
@@ -23,7 +23,7 @@ constexpr double kKeyStroke = 28;      // and what stands before its name
 constexpr std::size_t kMostAbove = 3;  // lines of which the key has room above the plot
 constexpr std::size_t kColours = 4;
 
-constexpr const char* kStyle =
+constexpr const char* kPlotStyle =
     ".o{font:13px system-ui,sans-serif;fill:#24292f}.o .t{font-size:16px;font-weight:600}"
     ".o .g{stroke:#d0d7de;stroke-width:1}.o .a{stroke:#57606a;stroke-width:1.2}"
     ".o .m{stroke:#57606a;stroke-width:1.2;stroke-dasharray:5 4}"
@@ -329,7 +329,7 @@ std::string plot_svg(const Plot& plot) {
   svg += fmt::format(
       "<style>{3}</style>\n<rect class=\"p\" width=\"{0}\" height=\"{1}\"/>\n"
       "<text class=\"t\" x=\"20\" y=\"30\">{2}</text>\n",
-      whole_width(plot), whole_height(plot), title, kStyle);
+      whole_width(plot), whole_height(plot), title, kPlotStyle);
   svg += grid_svg(frame);
   svg += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n"
@@ -348,4 +348,4 @@ std::string plot_svg(const Plot& plot) {
   return svg + key_svg(plot) + points_svg(plot, frame) + "</svg>\n";
 }
 
-}  // namespace obol
+}  // namespace obol::report

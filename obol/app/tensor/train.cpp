@@ -1,11 +1,11 @@
-#include "cli/tensor/train.h"
+#include "obol/app/train.h"
 
 #include <filesystem>
 #include <memory>
 
 #include <torch/torch.h>
 
-#include "cli/tensor/device.h"
+#include "obol/app/tensor/device.h"
 #include "obol/base/console.h"
 #include "obol/data/catalogue.h"
 #include "obol/data/reader.h"
@@ -18,7 +18,7 @@
 #include "obol/model/script.h"
 #include "obol/run/folder.h"
 
-namespace obol::cli {
+namespace obol::app {
 namespace {
 
 const std::string& source_of(const method::Experiment& experiment) {
@@ -65,7 +65,8 @@ std::shared_ptr<model::Generator> generator_in(const Path& path) {
 
 }  // namespace
 
-run::Outcome run_train(const TrainRequest& request) {
+run::Outcome train(const TrainRequest& request) {
+  const ReporterScope scope(request.reporter);
   const torch::Device device = use_device(request.device, request.threads);
   auto recipe = recipe::Recipe::load(request.recipe, request.overrides);
   const method::FitOptions options{.folder = request.out,
@@ -78,7 +79,8 @@ run::Outcome run_train(const TrainRequest& request) {
   return method::fit_by_name(experiment, data_of(experiment), options);
 }
 
-void run_sample(const SampleRequest& request) {
+void sample(const SampleRequest& request) {
+  const ReporterScope scope(request.reporter);
   const torch::Device device = use_device(request.device, request.threads);
   const auto generator = generator_in(request.run);
   generator->place(device);
@@ -87,8 +89,8 @@ void run_sample(const SampleRequest& request) {
   data::write(images, request.out, *data::format_of_path(request.out));
 }
 
-void run_export(const ExportRequest& request) {
+void export_script(const ExportRequest& request) {
   write_file(request.out, model::script_bytes(*generator_in(request.run)));
 }
 
-}  // namespace obol::cli
+}  // namespace obol::app

@@ -1,11 +1,11 @@
-#include "cli/tensor/federate.h"
+#include "obol/app/federate.h"
 
-#include "cli/tensor/device.h"
+#include "obol/app/tensor/device.h"
 #include "obol/data/reader.h"
 #include "obol/federated/client.h"
 #include "obol/federated/server.h"
 
-namespace obol::cli {
+namespace obol::app {
 namespace {
 
 federated::Identity identity_of(const IdentityFiles& files) {
@@ -14,7 +14,8 @@ federated::Identity identity_of(const IdentityFiles& files) {
 
 }  // namespace
 
-run::Outcome run_serve(const ServeRequest& request) {
+run::Outcome serve_federation(const ServeRequest& request) {
+  const ReporterScope scope(request.reporter);
   return federated::serve({.recipe = request.recipe,
                            .overrides = request.overrides,
                            .images = {.shape = request.shape, .classes = request.classes},
@@ -26,7 +27,8 @@ run::Outcome run_serve(const ServeRequest& request) {
                            .device = use_device(request.device, request.threads)});
 }
 
-JoinAnswer run_join(const JoinRequest& request) {
+JoinAnswer join_federation(const JoinRequest& request) {
+  const ReporterScope scope(request.reporter);
   using federated::Ending;
   const torch::Device device = use_device(request.device, request.threads);
   // Whatever the labels and pictures are, the client answers alike.
@@ -52,4 +54,4 @@ JoinAnswer run_join(const JoinRequest& request) {
   return answer;
 }
 
-}  // namespace obol::cli
+}  // namespace obol::app
