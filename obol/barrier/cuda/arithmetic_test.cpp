@@ -15,6 +15,7 @@
 namespace obol::barrier::cuda {
 namespace {
 
+using testing::ChaCha20Key;
 using testing::expected_steps;
 using testing::expected_words;
 using testing::key_of_seed;

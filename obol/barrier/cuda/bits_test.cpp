@@ -26,7 +26,7 @@ TEST(DeviceBits, HaveTheKeyThatTheirSourceGaveAndBeginAtZero) {
   SeededBits source(5);
   const DeviceBits bits(source);
   const BitsState state = state_of(bits);
-  const ChaCha20Key key = testing::key_of_seed(5);
+  const testing::ChaCha20Key key = testing::key_of_seed(5);
   EXPECT_TRUE(std::equal(key.begin(), key.end(), state.key));
   EXPECT_EQ(state.launch, 0U);
 }

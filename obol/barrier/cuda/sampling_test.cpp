@@ -25,7 +25,7 @@ const std::int64_t kRecords = kEnds.back();
 const auto kClasses = static_cast<std::int64_t>(kEnds.size());
 
 // The sample of one class in one step, from ChaCha20's own words.
-Indices expected_sample(const ChaCha20Key& key, std::uint64_t launch, std::int64_t step,
+Indices expected_sample(const testing::ChaCha20Key& key, std::uint64_t launch, std::int64_t step,
                         std::size_t of_class, double rate) {
   const std::int64_t blocks = (kRecords + 7) / 8;
   const auto words =
@@ -59,7 +59,7 @@ class Tables {
     testing::check(cudaMemsetAsync(indices_.get(), 0xff, bytes, stream), "an empty table");
   }
 
-  void expect_sample(const ChaCha20Key& key, std::uint64_t launch, double rate) const {
+  void expect_sample(const testing::ChaCha20Key& key, std::uint64_t launch, double rate) const {
     const Indices indices = indices_.host();
     const Indices counts = counts_.host();
     for (std::int64_t step = 0; step < steps_; ++step) {
