@@ -22,7 +22,7 @@ double noise_of(const PlannedEvent& planned) {
   return std::get<Gaussian>(planned.event).noise_multiplier;
 }
 
-PlanRequest request_of(std::vector<Release> releases) {
+PlanRequest request_of(const std::vector<Release>& releases) {
   return {.neighbours = Neighbours::kAddRemove,
           .delta = kPlanDelta,
           .budget = kPlanBudget.epsilon,
