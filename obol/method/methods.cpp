@@ -32,8 +32,8 @@ struct AnyName {
 }  // namespace
 
 const std::vector<MethodInfo>& methods() {
-  static const std::vector<MethodInfo> all = infos_of(AllMethods{});
-  return all;
+  static const std::vector<MethodInfo> kAll = infos_of(AllMethods{});
+  return kAll;
 }
 
 const MethodInfo* find_method(std::string_view name) {
