@@ -30,9 +30,12 @@ std::string what_it_is(const CardFacts& facts) {
       fmt::format("{} private records{}", counted(ledger.header.records),
                   facts.run.has_public_data() ? fmt::format(" ({})", *facts.run.data.source)
                                               : std::string()));
+  // A method may have no such choice; "none" would say that nothing is private.
+  const auto& barrier = facts.run.privacy.barrier;
+  const std::string clipped =
+      barrier ? fmt::format(", barrier `{}`", method::name_of(*barrier)) : std::string();
   row("method",
-      fmt::format("{}, barrier `{}`; every value is in `recipe.toml`", markdown(facts.run.method),
-                  method::name_of(facts.run.privacy.barrier.value_or(method::Barrier::kNone))));
+      fmt::format("{}{}; every value is in `recipe.toml`", markdown(facts.run.method), clipped));
   row("trained by", fmt::format("obol {} ({})", markdown(ledger.version), markdown(ledger.commit)));
   row("drawn with", facts.seed ? fmt::format("seed {}", *facts.seed) : "secure random numbers");
   return text;

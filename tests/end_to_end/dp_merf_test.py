@@ -52,6 +52,9 @@ class DpMerf(WithImages):
         self.assertLessEqual(guarantee["epsilon"], 2)
         self.assertGreater(guarantee["epsilon"], 1.99)
         obol("sample", run, "--count", 6, "--out", self.folder / "six.npz")
+        obol("release", run, "--count", 6, "--out", self.folder / "release")
+        card = (self.folder / "release" / "DATA_CARD.md").read_text()
+        self.assertIn("| dp-merf; every value", card)
 
     def test_a_killed_run_goes_on_and_pays_no_more(self):
         recipe = self.written("killed", 1000)
