@@ -1,6 +1,5 @@
 #include "obol/barrier/barrier.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "obol/barrier/gpu.h"
 #include "obol/base/error.h"
 
 namespace obol::barrier {

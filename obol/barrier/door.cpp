@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "obol/barrier/barrier.h"
+#include "obol/barrier/gpu.h"
 #include "obol/barrier/mechanism.h"
 #include "obol/base/error.h"
 #include "obol/privacy/noise.h"
@@ -49,6 +50,9 @@ void add_noise(RandomBits& bits, std::span<Real> values, const privacy::Gaussian
 }
 
 }  // namespace
+
+Door::Door(privacy::BudgetGuard& guard, RandomBits& bits) : guard_(guard), bits_(bits) {}
+Door::~Door() = default;
 
 void Door::pay(std::string_view purpose, const privacy::Event& event, Times times) {
   if (recorded_ != nullptr) {

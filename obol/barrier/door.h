@@ -15,7 +15,6 @@
 
 #include <torch/torch.h>
 
-#include "obol/barrier/gpu.h"
 #include "obol/base/random.h"
 #include "obol/data/private.h"
 #include "obol/privacy/event.h"
@@ -25,11 +24,17 @@ namespace obol::barrier {
 
 struct Bound;
 enum class Times;
+namespace gpu {
+class Bits;
+}
 
 class Door {
  public:
   // Both must outlive this.
-  Door(privacy::BudgetGuard& guard, RandomBits& bits) : guard_(guard), bits_(bits) {}
+  Door(privacy::BudgetGuard& guard, RandomBits& bits);
+  ~Door();
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
 
  private:
   friend class Mechanism;

@@ -1,12 +1,12 @@
 // The sum of clipped pulls, computed exactly: see pull_arithmetic.h.
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "obol/barrier/barrier.h"
+#include "obol/barrier/gpu.h"
 #include "obol/barrier/pull_arithmetic.h"
 #include "obol/base/error.h"
 
