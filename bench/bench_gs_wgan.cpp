@@ -30,6 +30,7 @@ using obol::bench::finished;
 using torch::Tensor;
 namespace bench = obol::bench;
 namespace gs_wgan = obol::method::gs_wgan;
+namespace model = obol::model;
 
 constexpr std::int64_t kClasses = 10;
 constexpr std::int64_t kLatent = 10;
@@ -63,7 +64,7 @@ class Ours {
       : batch_(size.batch),
         critic_({.shape = kShape, .classes = kClasses, .width = size.width}),
         initial_(critic_.initial(bits_, device)),
-        state_(gs_wgan::CriticState{initial_.numbers.clone()}),
+        state_(model::CriticState{initial_.numbers.clone()}),
         holder_(critic_, {}, obol::Private<obol::data::Dataset>(random_shard()), device, 0, bits_),
         generator_options_{
             .width = size.width, .latent = kLatent, .embedding = kClasses, .activation = "relu"},
@@ -147,9 +148,9 @@ class Ours {
       .learning_rate = 1e-4, .beta1 = 0.5, .beta2 = 0.9};
   std::int64_t batch_;
   obol::SeededBits bits_{1};
-  gs_wgan::Critic critic_;
-  gs_wgan::CriticState initial_;
-  obol::Private<gs_wgan::CriticState> state_;
+  model::Critic critic_;
+  model::CriticState initial_;
+  obol::Private<model::CriticState> state_;
   gs_wgan::Holder holder_;
   obol::model::GeneratorOptions generator_options_;
   obol::method::Trainee trainee_;

@@ -13,8 +13,7 @@ torch::optim::AdamOptions adam() { return torch::optim::AdamOptions(1e-4).betas(
 
 }  // namespace
 
-EagerCritic::EagerCritic(const method::gs_wgan::Critic& like,
-                         const method::gs_wgan::CriticState& state) {
+EagerCritic::EagerCritic(const model::Critic& like, const model::CriticState& state) {
   // Behind the weights and their two moments: of every matrix, its left and its right vector.
   std::int64_t at = 3 * like.parameters();
   const auto take = [&](std::int64_t count) {
@@ -54,8 +53,8 @@ Tensor EagerCritic::scores(const Tensor& images, const Tensor& labels) const {
   return result.squeeze(1) + (normalised("labels.weight").index_select(0, labels) * x).sum(1);
 }
 
-Tensor EagerCritic::loss(const method::gs_wgan::CriticBatch& batch,
-                         const method::gs_wgan::CriticTraining& training) const {
+Tensor EagerCritic::loss(const model::CriticBatch& batch,
+                         const model::CriticTraining& training) const {
   const Tensor mixed =
       (batch.mix * batch.real + (1 - batch.mix) * batch.fake).detach().requires_grad_();
   const Tensor gradient =

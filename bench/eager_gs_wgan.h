@@ -13,21 +13,21 @@
 #include <torch/torch.h>
 
 #include "bench/eager_generator.h"
-#include "obol/method/gs_wgan/critic.h"
+#include "obol/model/critic.h"
 
 namespace obol::bench {
 
 class EagerCritic {
  public:
-  EagerCritic(const method::gs_wgan::Critic& like, const method::gs_wgan::CriticState& state);
+  EagerCritic(const model::Critic& like, const model::CriticState& state);
 
   // One power iteration of every matrix.
   void iterate();
   // [n]
   [[nodiscard]] torch::Tensor scores(const torch::Tensor& images,
                                      const torch::Tensor& labels) const;
-  [[nodiscard]] torch::Tensor loss(const method::gs_wgan::CriticBatch& batch,
-                                   const method::gs_wgan::CriticTraining& training) const;
+  [[nodiscard]] torch::Tensor loss(const model::CriticBatch& batch,
+                                   const model::CriticTraining& training) const;
 
   // Leaves that ask for gradients, by the names that the other critic has for its parts.
   [[nodiscard]] const std::map<std::string, torch::Tensor>& leaves() const { return leaves_; }

@@ -113,15 +113,15 @@ TEST_F(Eager, PotentialsAndPullAreThoseOfTheRecordBarrier) {
 }
 
 TEST_F(Eager, CriticHasTheScoresAndTheLossGradientOfOurs) {
-  const method::gs_wgan::Critic ours({.shape = {1, 12, 12}, .classes = 3, .width = 3});
+  const model::Critic ours({.shape = {1, 12, 12}, .classes = 3, .width = 3});
   SeededBits bits(1);
-  method::gs_wgan::CriticState state = ours.initial(bits);
+  model::CriticState state = ours.initial(bits);
   state.numbers = state.numbers.to(torch::kDouble);
   const EagerCritic eager(ours, state);
   const auto images = [] { return torch::rand({5, 1, 12, 12}, torch::kDouble); };
   const auto labels = [] { return torch::randint(3, {5}); };
-  const method::gs_wgan::CriticBatch batch{images(), labels(), images(), labels(),
-                                           torch::rand({5, 1, 1, 1}, torch::kDouble)};
+  const model::CriticBatch batch{images(), labels(), images(), labels(),
+                                 torch::rand({5, 1, 1, 1}, torch::kDouble)};
   EXPECT_LT(relative_error(eager.scores(batch.real, batch.real_labels),
                            ours.scores(state, batch.real, batch.real_labels)),
             1e-9);
@@ -133,9 +133,9 @@ TEST_F(Eager, CriticHasTheScoresAndTheLossGradientOfOurs) {
 }
 
 TEST_F(Eager, CriticIteratesAsOursDoes) {
-  const method::gs_wgan::Critic ours({.shape = {1, 12, 12}, .classes = 3, .width = 3});
+  const model::Critic ours({.shape = {1, 12, 12}, .classes = 3, .width = 3});
   SeededBits bits(1);
-  method::gs_wgan::CriticState state = ours.initial(bits);
+  model::CriticState state = ours.initial(bits);
   EagerCritic eager(ours, state);
   const Tensor images = torch::rand({5, 1, 12, 12});
   const Tensor labels = torch::randint(3, {5});

@@ -61,8 +61,8 @@ TEST_F(Answering, ComesOutClippedAndWithTheNoiseThatWasPaid) {
   EXPECT_EQ(paid("a"), 1);
 
   const auto bits = method::make_bits(3, 1);
-  const method::gs_wgan::Critic critic({.shape = testing::kShape, .classes = 3, .width = 2});
-  method::gs_wgan::Holder holder(critic, method::gs_wgan::CriticTraining{}, data_, torch::kCPU,
+  const model::Critic critic({.shape = testing::kShape, .classes = 3, .width = 2});
+  method::gs_wgan::Holder holder(critic, model::CriticTraining{}, data_, torch::kCPU,
                                  method::lowest_of(terms_.generator), *bits);
   const auto state = holder.warm_start({.steps = 2,
                                         .critic_steps = 2,

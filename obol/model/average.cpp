@@ -1,7 +1,6 @@
 #include "obol/model/average.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "obol/base/error.h"
 #include "obol/model/norm_activation.h"

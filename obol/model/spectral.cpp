@@ -16,23 +16,22 @@ Tensor new_weight(const SpectralOptions& options) {
 
 }  // namespace
 
+void power_iteration(const Tensor& matrix, const Tensor& left, const Tensor& right) {
+  const torch::NoGradGuard no_grad;
+  right.copy_(unit(at::mv(matrix.t(), left)));
+  left.copy_(unit(at::mv(matrix, right)));
+}
+
 SpectralImpl::SpectralImpl(const SpectralOptions& given) : options(given) {
   weight = register_parameter("weight", new_weight(options));
   if (options.with_bias) bias = register_parameter("bias", torch::zeros({options.out}));
   left = register_buffer("left", unit(torch::randn({options.out})));
   right = register_buffer("right", unit(torch::randn({weight[0].numel()})));
-  iterate();
-}
-
-void SpectralImpl::iterate() {
-  const torch::NoGradGuard no_grad;
-  const Tensor matrix = weight.flatten(1);
-  right.copy_(unit(at::mv(matrix.t(), left)));
-  left.copy_(unit(at::mv(matrix, right)));
+  power_iteration(weight.flatten(1), left, right);
 }
 
 Tensor SpectralImpl::forward(const Tensor& x) {
-  if (is_training()) iterate();
+  if (is_training()) power_iteration(weight.flatten(1), left, right);
   // Copies: the next step changes the vectors, perhaps before this one's gradient is taken.
   const Tensor norm = at::dot(left.clone(), at::mv(weight.flatten(1), right.clone()));
   const auto layout = x.is_cuda() && options.kernel > 0 ? at::MemoryFormat::ChannelsLast

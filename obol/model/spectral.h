@@ -13,6 +13,11 @@
 
 namespace obol::model {
 
+// One power iteration for the largest singular value of matrix [rows, columns]: moves left [rows]
+// and right [columns] towards its singular vectors.
+void power_iteration(const torch::Tensor& matrix, const torch::Tensor& left,
+                     const torch::Tensor& right);
+
 struct SpectralOptions {
   std::int64_t in = 1;
   std::int64_t out = 1;
@@ -30,9 +35,6 @@ class SpectralImpl : public torch::nn::Module {
   torch::Tensor bias;    // [out]
   torch::Tensor left;    // [out], the singular vectors as far as known; buffers
   torch::Tensor right;   // [in kernel kernel]
-
- private:
-  void iterate();
 };
 TORCH_MODULE(Spectral);
 

@@ -1,10 +1,6 @@
 #include "obol/model/tensors.h"
 
 #include <cstring>
-#include <span>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "obol/base/error.h"
 

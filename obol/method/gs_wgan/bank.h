@@ -16,9 +16,11 @@
 
 #include "obol/base/file.h"
 #include "obol/data/private.h"
-#include "obol/method/gs_wgan/critic.h"
+#include "obol/model/critic.h"
 
 namespace obol::method::gs_wgan {
+
+using model::CriticState;
 
 struct BankOptions {
   Path folder;

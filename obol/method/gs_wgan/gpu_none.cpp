@@ -3,17 +3,7 @@
 
 namespace obol::method::gs_wgan::gpu {
 
-using torch::Tensor;
-using Matrices = std::vector<Matrix>;
-
 std::int64_t free_bytes(const torch::Device&) { no_cuda(); }
-void iterate(const Matrices&, const Tensor&, const Tensor&) { no_cuda(); }
-Normalised normalised(const Matrices&, const Tensor&, const Tensor&) { no_cuda(); }
-void through_norms(const Matrices&, const std::vector<Gradient>&, const Tensor&, const Tensor&,
-                   const Tensor&) {
-  no_cuda();
-}
-void update(const Adam&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) { no_cuda(); }
 
 struct Branches::Streams {};
 Branches::Branches(const torch::Device&, std::size_t count) : count_(count) {}

@@ -14,9 +14,13 @@
 
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
-#include "obol/method/gs_wgan/critic.h"
+#include "obol/model/critic.h"
 
 namespace obol::method::gs_wgan {
+
+using model::Critic;
+using model::CriticState;
+using model::CriticTraining;
 
 struct Records {
   torch::Tensor images;  // [m, channels, height, width], bytes or floats in [0, 1]

@@ -30,7 +30,7 @@ double label_epsilon(const local::Privatization& how) {
              : std::get<privacy::LocalRandomizedResponse>(how.events.at(1).event).epsilon;
 }
 
-gs_wgan::CriticTraining training_of(const MethodOptions& options) {
+model::CriticTraining training_of(const MethodOptions& options) {
   return {.learning_rate = options.critic_learning_rate,
           .gradient_penalty = options.gradient_penalty,
           .drift_penalty = 0};
@@ -46,7 +46,7 @@ void check(const Options& options, const local::Privatization& how, std::int64_t
            const recipe::Places& places) {
   recipe::located(places, "generator.architecture", [&] {
     model::make_generator(options.generator, how.shape, classes_of(how));
-    if (options.method.loss == "critic") static_cast<void>(gs_wgan::Critic({.shape = how.shape}));
+    if (options.method.loss == "critic") static_cast<void>(model::Critic({.shape = how.shape}));
   });
   recipe::located(places, "method.regularization", [&] {
     const std::string& loss = options.method.loss;
@@ -108,9 +108,9 @@ LdpWgan::LdpWgan(const Options& options, local::Privatized data, const MethodCon
   }
   shuffle_ = torch::full({1}, static_cast<std::int64_t>(context.bits() >> 1));
   if (options.method.loss == "critic") {
-    critic_.emplace(gs_wgan::CriticOptions{.shape = data_.how.shape,
-                                           .classes = classes_of(data_.how),
-                                           .width = options.method.critic_width});
+    critic_.emplace(model::CriticOptions{.shape = data_.how.shape,
+                                         .classes = classes_of(data_.how),
+                                         .width = options.method.critic_width});
     critic_state_ = critic_->initial(context.bits, device);
     return;
   }

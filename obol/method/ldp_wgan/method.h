@@ -20,9 +20,9 @@
 #include "obol/local/privatized.h"
 #include "obol/method/features.h"
 #include "obol/method/generator_method.h"
-#include "obol/method/gs_wgan/critic.h"
 #include "obol/method/ldp_wgan/loss.h"
 #include "obol/method/ldp_wgan/options.h"
+#include "obol/model/critic.h"
 #include "obol/recipe/place.h"
 #include "obol/run/loop.h"
 
@@ -76,8 +76,8 @@ class LdpWgan final : public GeneratorMethod {
   std::int64_t steps_;
   Features features_;
   std::optional<Loss> loss_;  // none: by a critic
-  std::optional<gs_wgan::Critic> critic_;
-  gs_wgan::CriticState critic_state_;
+  std::optional<model::Critic> critic_;
+  model::CriticState critic_state_;
   torch::Tensor records_;     // [count, numbers], on the device
   torch::Tensor labels_;      // [count]; undefined where they were dropped
   torch::Tensor shares_;      // [classes]

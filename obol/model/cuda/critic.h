@@ -13,7 +13,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace obol::method::gs_wgan::cuda {
+namespace obol::model::cuda {
 
 struct Matrix {
   int rows;
@@ -63,4 +63,4 @@ struct Adam {
 void adam(const Adam& how, const float* gradient, const float* steps, float* weights, float* first,
           float* second, std::int64_t count, cudaStream_t stream);
 
-}  // namespace obol::method::gs_wgan::cuda
+}  // namespace obol::model::cuda

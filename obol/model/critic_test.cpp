@@ -1,4 +1,4 @@
-#include "obol/method/gs_wgan/critic.h"
+#include "obol/model/critic.h"
 
 #include <cmath>
 #include <map>
@@ -8,7 +8,7 @@
 #include "obol/base/error.h"
 #include "obol/testing/gpu.h"
 
-namespace obol::method::gs_wgan {
+namespace obol::model {
 namespace {
 
 using torch::Tensor;
@@ -262,4 +262,4 @@ TEST(Critic, RefusesImagesThatAreTooSmall) {
 }
 
 }  // namespace
-}  // namespace obol::method::gs_wgan
+}  // namespace obol::model

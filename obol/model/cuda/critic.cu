@@ -1,7 +1,7 @@
 #include "obol/cuda/error.h"
-#include "obol/method/gs_wgan/cuda/critic.h"
+#include "obol/model/cuda/critic.h"
 
-namespace obol::method::gs_wgan::cuda {
+namespace obol::model::cuda {
 namespace {
 
 constexpr int kWarp = 32;
@@ -236,4 +236,4 @@ void adam(const Adam& how, const float* gradient, const float* steps, float* wei
   check_launch("a critic's step");
 }
 
-}  // namespace obol::method::gs_wgan::cuda
+}  // namespace obol::model::cuda

@@ -1,4 +1,4 @@
-// The critics of GS-WGAN: spectrally normalised convolutions with a projection on the label,
+// Critics, as GS-WGAN has them: spectrally normalised convolutions with a projection on the label,
 // trained by the Wasserstein loss with gradient and drift penalties.
 //
 //   Critic critic({.shape = {1, 28, 28}, .classes = 10, .width = 64});
@@ -25,9 +25,9 @@
 
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
-#include "obol/method/gs_wgan/gpu.h"
+#include "obol/model/critic_gpu.h"
 
-namespace obol::method::gs_wgan {
+namespace obol::model {
 
 struct CriticOptions {
   data::ImageShape shape;
@@ -142,4 +142,4 @@ class Critic {
   std::int64_t vectors_ = 0;
 };
 
-}  // namespace obol::method::gs_wgan
+}  // namespace obol::model

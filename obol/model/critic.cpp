@@ -1,4 +1,4 @@
-#include "obol/method/gs_wgan/critic.h"
+#include "obol/model/critic.h"
 
 #include <array>
 #include <cmath>
@@ -9,11 +9,11 @@
 
 #include "obol/base/error.h"
 #include "obol/model/channels_last.h"
+#include "obol/model/spectral.h"
 
-namespace obol::method::gs_wgan {
+namespace obol::model {
 namespace {
 
-using model::channels_last;
 using torch::Tensor;
 
 constexpr std::size_t kConvolutions = 3;
@@ -25,8 +25,6 @@ constexpr std::int64_t kPadding = 2;
 constexpr double kSlope = 0.2;
 
 std::int64_t halved(std::int64_t side) { return (side + 1) / 2; }
-
-Tensor unit(const Tensor& vector) { return vector / vector.norm().clamp_min(1e-12); }
 
 Tensor convolve(const Tensor& x, const Tensor& filters, const Tensor& bias) {
   return at::conv2d(x, filters, bias, kStride, kPadding);
@@ -150,8 +148,7 @@ void Critic::iterate(CriticState& state) const {
                          .view({matrix.rows(), matrix.columns()});
     const Tensor left = all.narrow(0, matrix.vectors_at, matrix.rows());
     const Tensor right = all.narrow(0, matrix.vectors_at + matrix.rows(), matrix.columns());
-    right.copy_(unit(at::mv(w.t(), left)));
-    left.copy_(unit(at::mv(w, right)));
+    power_iteration(w, left, right);
   }
 }
 
@@ -327,4 +324,4 @@ void Critic::train(CriticState& state, const CriticBatch& batch,
   weights(state).sub_(first / scale * (training.learning_rate / correction(training.beta1)));
 }
 
-}  // namespace obol::method::gs_wgan
+}  // namespace obol::model
