@@ -1,7 +1,6 @@
 #include "obol/federated/respondent.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 #include <variant>
 
@@ -96,23 +95,15 @@ Respondent::Respondent(const Terms& terms, const Private<data::Dataset>& data,
     : terms_(terms),
       options_(options),
       place_(take_place(terms, data, options)),
-      bits_(method::make_bits(options.seed, place_.ledger->head().entries)),
       critic_({.shape = terms.form.shape,
                .classes = terms.form.classes,
                .width = terms.method.critic_width}),
       holder_(critic_, method::gs_wgan::training_of(terms.method), fitted(data, terms.form),
-              options.device, method::lowest_of(terms.generator), *bits_),
+              options.device, method::lowest_of(terms.generator), *place_.bits),
       bank_({.folder = place_.folder.make_private() / "critics",
              .numbers = critic_.state_size(),
              .device = options.device}),
-      guard_(*place_.ledger, options.budget,
-             {.block = 1,
-              .accounting = {},
-              .before_plan =
-                  [this](const std::vector<privacy::Stage>& stages) {
-                    place_.registration->charge(place_.ledger->record(), stages,
-                                                options_.budget.delta);
-                  }}),
+      guard_(method::guard_of(place_, options.budget, options.budget.delta, 1)),
       answers_(place_.ledger->record().paid(barrier::kTraining, terms.per_answer())),
       barrier_({.clip_norm = terms.method.clip_norm, .noise_multiplier = terms.noise_multiplier},
                terms.barrier == method::Barrier::kRow ? barrier::ShardBarrier::Clip::kRows
@@ -143,7 +134,7 @@ bool Respondent::warm_start() {
 wire::Answer Respondent::answer(const wire::Question& message) {
   const method::gs_wgan::Question question =
       tensors_of(read_question(message, terms_.form), terms_.form, options_.device);
-  barrier::Door door(guard_, *bits_);
+  barrier::Door door(guard_, *place_.bits);
   barrier_.pay(door, answers_ + 1);
   ++answers_;
   const Tensor released =

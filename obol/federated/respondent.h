@@ -15,13 +15,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 
 #include <torch/torch.h>
 
 #include "obol/barrier/barrier.h"
-#include "obol/base/random.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
 #include "obol/federated/terms.h"
@@ -66,8 +64,7 @@ class Respondent {
   Terms terms_;
   RespondentOptions options_;
   method::Place place_;
-  std::unique_ptr<RandomBits> bits_;
-  method::gs_wgan::Critic critic_;
+  model::Critic critic_;
   method::gs_wgan::Holder holder_;
   method::gs_wgan::CriticBank bank_;
   privacy::BudgetGuard guard_;

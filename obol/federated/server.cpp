@@ -4,12 +4,10 @@
 #include <memory>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "obol/base/console.h"
 #include "obol/base/error.h"
-#include "obol/base/interrupt.h"
 #include "obol/method/fit.h"
 #include "obol/method/gs_wgan/ask.h"
 #include "obol/method/gs_wgan/entry.h"
@@ -157,13 +155,10 @@ run::Outcome serve(const ServeOptions& options) {
   const auto experiment = method::read_experiment(recipe, method::gs_wgan::Entry::info());
   const Terms terms = read_terms(propose(options.recipe, options.overrides, options.images));
   method::OpenRun open{
-      .place = {.folder =
-                    options.resume
-                        ? run::RunFolder::resume(options.folder, experiment.resolved)
-                        : run::RunFolder::create(options.folder, experiment.resolved, std::nullopt),
-                .ledger = std::nullopt,
-                .registration = std::nullopt},
-      .bits = nullptr,
+      .place = {.folder = options.resume
+                              ? run::RunFolder::resume(options.folder, experiment.resolved)
+                              : run::RunFolder::create(options.folder, experiment.resolved,
+                                                       std::nullopt)},
       .terms = std::nullopt};
   const Path& folder = open.place.folder.path();
   const ServerFiles files{.turns = folder / "turns.json", .record = folder / kRecordName};
@@ -174,7 +169,7 @@ run::Outcome serve(const ServeOptions& options) {
   // As where the shards are all here, so that the same seeds give the same generator.
   const std::int64_t given =
       privacy::Turns({.schedule = terms.schedule, .shards = terms.clients}, files.turns).given();
-  open.bits = method::make_bits(experiment.method.seed, 1 + given);
+  open.place.bits = method::make_bits(experiment.method.seed, 1 + given);
   const auto make = [&](const method::MethodContext& context) -> std::unique_ptr<run::Method> {
     auto server = std::make_unique<Server>(terms, table, files, options.deadline, context);
     log_info("listening at port {}", table.port());

@@ -37,12 +37,12 @@ run::Outcome train(const Experiment& experiment, const run::RunFolder& folder,
 // What makes the shards' random numbers differ from one another.
 constexpr std::int64_t kApart = 1'000'003;
 
-MethodContext context_of(const Experiment& experiment, const Place& place, RandomBits& bits,
+MethodContext context_of(const Experiment& experiment, const Place& place,
                          DisclosureLog& disclosures, const FitOptions& options) {
   const std::optional<std::int64_t> seed = experiment.method.seed;
   const std::int64_t resumed_at = place.ledger ? place.ledger->head().entries : 0;
   return {.disclosures = &disclosures,
-          .bits = bits,
+          .bits = *place.bits,
           .bits_of =
               [seed, resumed_at](std::int64_t part) {
                 return make_bits(seed ? std::optional(*seed + kApart * (part + 1)) : seed,
@@ -69,23 +69,16 @@ run::Outcome fit(const Experiment& experiment, const std::optional<privacy::Plan
                             .seed = seed,
                             .neighbours = plan ? std::optional(plan->neighbours) : std::nullopt},
                            data);
-  const std::unique_ptr<RandomBits> bits =
-      make_bits(seed, place.ledger ? place.ledger->head().entries : 0);
-  if (!seed) torch::manual_seed((*bits)());
+  if (!seed) torch::manual_seed((*place.bits)());
   run::Disclosures disclosures(place.folder);
-  MethodContext context = context_of(experiment, place, *bits, disclosures, options);
+  MethodContext context = context_of(experiment, place, disclosures, options);
   context.own = place.folder.make_private();
   if (!plan) return train(experiment, place.folder, context, options, training, nullptr);
   std::optional<privacy::Budget> budget;
   if (plan->budget) budget = privacy::Budget{*plan->budget, plan->delta};
-  const auto before_plan = [&](const std::vector<privacy::Stage>& stages) {
-    place.registration->charge(place.ledger->record(), stages, plan->delta);
-  };
-  privacy::BudgetGuard guard(
-      *place.ledger, budget,
-      {.block = training.reserve, .accounting = {}, .before_plan = before_plan});
+  privacy::BudgetGuard guard = guard_of(place, budget, plan->delta, training.reserve);
   const run::Ending when_refused = plan_run(guard, *place.ledger, *plan, planned);
-  barrier::Door door(guard, *bits);
+  barrier::Door door(guard, *place.bits);
   context.ledger = &*place.ledger;
   context.guard = &guard;
   context.door = &door;
@@ -107,10 +100,9 @@ run::Outcome fit(const Experiment& experiment, OpenRun& open, const FitOptions& 
   const barrier::WorkStream stream(options.device);
   // A seed takes no privacy away here: it is the generator's alone.
   torch::manual_seed(experiment.method.seed ? static_cast<std::uint64_t>(*experiment.method.seed)
-                                            : (*open.bits)());
+                                            : (*open.place.bits)());
   run::Disclosures disclosures(open.place.folder);
-  const MethodContext context =
-      context_of(experiment, open.place, *open.bits, disclosures, options);
+  const MethodContext context = context_of(experiment, open.place, disclosures, options);
   if (!open.place.ledger)
     return train(experiment, open.place.folder, context, options, training, nullptr);
   privacy::BudgetGuard guard(*open.place.ledger, std::nullopt);

@@ -14,7 +14,6 @@
 
 #include <torch/torch.h>
 
-#include "obol/base/random.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
 #include "obol/method/context.h"
@@ -50,7 +49,6 @@ run::Outcome fit(const Experiment& experiment, const std::optional<privacy::Plan
 // they came here.
 struct OpenRun {
   Place place;
-  std::unique_ptr<RandomBits> bits;
   std::optional<privacy::CertificateTerms> terms;  // where there is a ledger
 };
 run::Outcome fit(const Experiment& experiment, OpenRun& open, const FitOptions& options,

@@ -42,7 +42,7 @@ std::string text_of(const KeyWords& key) {
 // The ledger of the folder, and what the data have cost.
 Place with_ledger(const run::RunFolder& folder, const privacy::LedgerHeader& header,
                   const Private<data::Dataset>& data, DisclosureLog& log) {
-  Place place{folder, privacy::Ledger::open(folder.ledger(), header), std::nullopt};
+  Place place{folder, privacy::Ledger::open(folder.ledger(), header)};
   place.registration.emplace(folder.path(), place.ledger->record(), data, log);
   place.registration->tell(place.ledger->record());
   return place;
@@ -53,7 +53,7 @@ Place new_place(const PlaceOptions& options, const Private<data::Dataset>& data)
   SecureBits().fill(key);
   const std::map<std::string, std::string> secrets = {{kKeyName, text_of(key)}};
   if (!options.neighbours)
-    return {run::RunFolder::create(options.folder, options.recipe, std::nullopt, secrets), {}};
+    return {run::RunFolder::create(options.folder, options.recipe, std::nullopt, secrets)};
   Collected reasons;
   const privacy::LedgerHeader header{.neighbours = *options.neighbours,
                                      .records = data.facts().declared_size,
@@ -69,7 +69,7 @@ Place new_place(const PlaceOptions& options, const Private<data::Dataset>& data)
 // DataError unless the ledger is about this data.
 Place old_place(const PlaceOptions& options, const Private<data::Dataset>& data) {
   run::RunFolder folder = run::RunFolder::resume(options.folder, options.recipe);
-  if (!options.neighbours) return {folder, {}, {}};
+  if (!options.neighbours) return {folder};
   privacy::LedgerHeader header = privacy::read_ledger(folder.ledger()).header;
   KeyWords key{};
   const FileBytes file(folder.make_private() / kKeyName);
@@ -116,7 +116,17 @@ void Registration::update(const privacy::LedgerRecord& ledger, Delta delta) cons
 }
 
 Place take_place(const PlaceOptions& options, const Private<data::Dataset>& data) {
-  return options.resume ? old_place(options, data) : new_place(options, data);
+  Place place = options.resume ? old_place(options, data) : new_place(options, data);
+  place.bits = make_bits(options.seed, place.ledger ? place.ledger->head().entries : 0);
+  return place;
+}
+
+privacy::BudgetGuard guard_of(Place& place, const std::optional<privacy::Budget>& budget,
+                              Delta delta, std::int64_t block) {
+  const auto charge = [&place, delta](const std::vector<privacy::Stage>& stages) {
+    place.registration->charge(place.ledger->record(), stages, delta);
+  };
+  return {*place.ledger, budget, {.block = block, .accounting = {}, .before_plan = charge}};
 }
 
 std::unique_ptr<RandomBits> make_bits(const std::optional<std::int64_t>& seed,

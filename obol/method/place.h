@@ -1,7 +1,9 @@
-// Where a training writes: a run folder and, where something is to be paid for, its ledger.
+// Where a training writes: a run folder and, where something is to be paid for, its ledger. The
+// client of a federated training opens its folder here as well.
 //
 //   Place place = take_place({.folder = "runs/a", .recipe = resolved, .neighbours = ...}, data);
-//   std::unique_ptr<RandomBits> bits = make_bits(seed, place.ledger->head().entries);
+//   privacy::BudgetGuard guard = guard_of(place, budget, delta, 100);
+//   barrier::Door door(guard, *place.bits);
 #pragma once
 
 #include <cstdint>
@@ -13,6 +15,7 @@
 #include "obol/base/random.h"
 #include "obol/data/dataset.h"
 #include "obol/data/private.h"
+#include "obol/privacy/guard.h"
 #include "obol/privacy/ledger.h"
 #include "obol/privacy/registry.h"
 #include "obol/run/folder.h"
@@ -51,13 +54,19 @@ class Registration {
 
 struct Place {
   run::RunFolder folder;
-  std::optional<privacy::Ledger> ledger;
-  std::optional<Registration> registration;  // where there is a ledger
+  std::optional<privacy::Ledger> ledger = std::nullopt;
+  std::optional<Registration> registration = std::nullopt;  // of a ledger about private data
+  std::unique_ptr<RandomBits> bits = nullptr;
 };
 
 // A new folder, or the one that is there to be gone on with: DataError unless its ledger is about
 // this data.
 Place take_place(const PlaceOptions& options, const Private<data::Dataset>& data);
+
+// Pays from the ledger of `place`, which must stay where it is; what is going to be planned is
+// charged in the registry before. `block` releases are reserved at once.
+privacy::BudgetGuard guard_of(Place& place, const std::optional<privacy::Budget>& budget,
+                              Delta delta, std::int64_t block);
 
 // Secure, or, for experiments, the same again; another stream after each resumption.
 std::unique_ptr<RandomBits> make_bits(const std::optional<std::int64_t>& seed,

@@ -88,9 +88,7 @@ run::Outcome Entry::fit(const Experiment& experiment, const Data& data, const Fi
                                      .randomness = randomness_of(data.how)};
   const bool is_checked = is_certified(experiment, data);
   OpenRun open{.place = {.folder = folder_of(experiment, header, options),
-                         .ledger = std::nullopt,
-                         .registration = std::nullopt},
-               .bits = make_bits(experiment.method.seed, 0),
+                         .bits = make_bits(experiment.method.seed, 0)},
                .terms = privacy::CertificateTerms{.delta = Delta{data.how.delta}}};
   privacy::Ledger& ledger =
       open.place.ledger.emplace(privacy::Ledger::open(open.place.folder.ledger(), header));
