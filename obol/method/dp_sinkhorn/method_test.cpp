@@ -522,9 +522,12 @@ TEST_F(Method, DiagnosticsSayWhatClippingDoes) {
     const run::RunFolder some = folder_of(", some");
     run::UnsafeDiagnostics asked(some, 0);
     EXPECT_EQ(train(asked), train(nothing));
-    EXPECT_EQ(privacy::read_disclosures(some.path()).size(), 4U);
+    EXPECT_EQ(privacy::read_disclosures(some.path()).size(), 6U);
     std::map<std::string, double> values = values_of(some);
     EXPECT_GT(values.at("sample_size"), 5);
+    // Rows of an untrained generator are nearer to each other than to the records.
+    EXPECT_GT(values.at("self_loss"), 0);
+    EXPECT_GT(values.at("transport_loss"), values.at("self_loss"));
     EXPECT_LE(values.at("norm_after_clip"), options.method.clip_norm);
     EXPECT_LE(values.at("norm_after_clip"), values.at("norm_before_clip"));
     for (const bool is_loose : {true, false}) {
@@ -537,6 +540,35 @@ TEST_F(Method, DiagnosticsSayWhatClippingDoes) {
       EXPECT_EQ(values.at("norm_after_clip") == values.at("norm_before_clip"), is_loose);
     }
   }
+}
+
+TEST_F(Method, LossesOfPointMassesAreTheirCost) {
+  const data::Dataset white{.shape = {.channels = 1, .height = 2, .width = 2},
+                            .pixels = std::vector<std::uint8_t>(5 * 4, 255),
+                            .labels = std::vector<std::int32_t>(5, 1),
+                            .class_names = {"none", "all"},
+                            .declared_size = 5};
+  const barrier::PrivateRecords records(Private<data::Dataset>(white), {});
+  SeededBits bits(1);
+  const run::RunFolder run = run::RunFolder::create(folder.path() / "losses", "", std::nullopt);
+  run::UnsafeDiagnostics asked(run, 0);
+  const transport::Problem problem{.x = torch::zeros({3, 4}),
+                                   .y = torch::full({2, 4}, 0.5),
+                                   .labels_x = torch::ones({3}, torch::kLong),
+                                   .labels_y = torch::ones({2}, torch::kLong),
+                                   .label_weight = transport::kSeparateClasses};
+  note_losses({.step = 1, .diagnostics = asked}, problem, {.regularization = 1},
+              records.draw(1, bits));
+  note_losses({.step = 2, .diagnostics = asked}, problem, {.regularization = 1},
+              records.draw(0, bits));
+  const auto rows = run::read_metrics(run.diagnostics());
+  std::map<std::string, std::vector<double>> values;
+  for (const run::MetricsRow& row : rows)
+    for (const auto& [key, value] : row.values) values[key].push_back(value);
+  EXPECT_NEAR(values["transport_loss"].at(0), 4, 1e-6);
+  EXPECT_NEAR(values["self_loss"].at(0), 1, 1e-6);
+  EXPECT_EQ(values["sample_size"], (std::vector<double>{5, 0}));
+  EXPECT_EQ(values["transport_loss"].at(1), 0);  // of no record
 }
 
 TEST_F(Method, RefusesWhatDoesNotGoTogether) {

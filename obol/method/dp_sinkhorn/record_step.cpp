@@ -4,9 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "obol/base/error.h"
 #include "obol/method/state.h"
-#include "obol/transport/tensor/loss.h"
 #include "obol/transport/tensor/streamed.h"
 
 namespace obol::method::dp_sinkhorn {
@@ -97,16 +95,20 @@ barrier::Sample RecordStep::second_batch() {
   return second;
 }
 
+transport::Problem RecordStep::against(const Tensor& points, const Tensor& second) const {
+  return {.x = points,
+          .y = second,
+          .labels_x = labels_,
+          .labels_y = labels2_,
+          .label_weight = transport::kSeparateClasses};
+}
+
 Tensor RecordStep::potentials_of(const Tensor& points) {
   if (options_.potential_iterations == 0) return torch::zeros({points.size(0)}, points.options());
   if (is_on_gpu())
     return transport::streamed::potentials(points, last_second_, classes_, regularization_,
                                            options_.potential_iterations);
-  return transport::sinkhorn({.x = points,
-                              .y = last_second_,
-                              .labels_x = labels_,
-                              .labels_y = labels2_,
-                              .label_weight = transport::kSeparateClasses},
+  return transport::sinkhorn(against(points, last_second_),
                              {.regularization = regularization_,
                               .tolerance = 0,
                               .max_iterations = options_.potential_iterations})
@@ -121,9 +123,11 @@ Tensor RecordStep::weighted_self(const Tensor& self, std::int64_t step) const {
 }
 
 void RecordStep::note(const Noting& noting, const barrier::Rows& rows,
+                      const barrier::Sample& second,
                       const barrier::Drawn<barrier::Sample>& drawn) const {
   if (!noting.diagnostics.is_asked_for()) return;
-  noting.diagnostics.append(noting.step, "sample_size", drawn.value.map(size_of));
+  note_losses(noting, against(rows.points, second.points), {.regularization = regularization_},
+              drawn);
   note_clipping(noting, drawn.value.map([&](const barrier::Sample& sample) {
     return pull_norms(rows, sample, regularization_);
   }),
@@ -145,7 +149,7 @@ void RecordStep::take(const Noting& noting) {
       {.clip_norm = clip_norm_, .noise_multiplier = parts_.options.noise_multiplier},
       regularization_);
   const auto drawn = records_.draw(rate, parts_.context.bits);
-  note(noting, rows, drawn);
+  note(noting, rows, second, drawn);
   const Tensor released = barrier.release(rows, drawn);
   const Tensor self = barrier::pull(rows, second, regularization_, clip_norm_);
   // A recorded step reads where it was recorded.

@@ -34,7 +34,10 @@ class RecordStep final : public Step {
   // Generated records of another batch, class by class.
   barrier::Sample second_batch();
   [[nodiscard]] torch::Tensor potentials_of(const torch::Tensor& points);
-  void note(const Noting& noting, const barrier::Rows& rows,
+  // Generated points and those of a second batch, class by class.
+  [[nodiscard]] transport::Problem against(const torch::Tensor& points,
+                                           const torch::Tensor& second) const;
+  void note(const Noting& noting, const barrier::Rows& rows, const barrier::Sample& second,
             const barrier::Drawn<barrier::Sample>& drawn) const;
   // With the weight that a step has; on a GPU, the step that the device has come to.
   [[nodiscard]] torch::Tensor weighted_self(const torch::Tensor& self, std::int64_t step) const;

@@ -46,11 +46,33 @@ RowStep::RowStep(const StepParts& parts, const Private<data::Dataset>& data)
                       .by_class = false}),
       gradient_norm_(torch::zeros({}, torch::TensorOptions(parts.context.device))) {}
 
-barrier::Drawn<Tensor> RowStep::private_gradient(const Tensor& rows, const Tensor& labels,
-                                                 const Tensor& self, const Noting& noting) {
+transport::Problem RowStep::problem_of(const Tensor& x, const Tensor& labels_x, const Tensor& y,
+                                       const Tensor& labels_y) const {
+  transport::Problem problem{.x = x, .y = y, .cost = transport::parse_cost(options_.cost)};
+  if (classes_ == 1) return problem;
+  problem.labels_x = labels_x;
+  problem.labels_y = labels_y;
+  problem.label_weight = options_.label_weight;
+  return problem;
+}
+
+transport::Problem RowStep::self_problem(const Tensor& rows, const Tensor& labels) const {
+  const std::int64_t n = parts_.options.generated_batch;
+  const std::int64_t resampled = rows.size(0) - n;
+  const Tensor x = rows.slice(0, 0, n);
+  const Tensor labels_x = labels.slice(0, 0, n);
+  if (resampled == 0) return problem_of(x, labels_x, {}, {});
+  return problem_of(x, labels_x, rows.slice(0, resampled), labels.slice(0, resampled));
+}
+
+barrier::Drawn<Tensor> RowStep::private_gradient(const Generated& generated, const Tensor& self,
+                                                 const Noting& noting) {
   const auto sample = records_.draw(parts_.options.sampling_rate, parts_.context.bits);
-  if (noting.diagnostics.is_asked_for())
-    noting.diagnostics.append(noting.step, "sample_size", sample.value.map(size_of));
+  const Tensor all = generated.images.detach().flatten(1);
+  note_losses(noting, self_problem(all, generated.labels), solver_of(options_, regularization_),
+              sample);
+  const Tensor rows = all.slice(0, 0, parts_.options.generated_batch);
+  const Tensor labels = generated.labels.slice(0, 0, parts_.options.generated_batch);
   return sample.map([&](const barrier::Sample& records) {
     const transport::SinkhornOptions solver = solver_of(options_, regularization_);
     const Tensor own = self.slice(0, 0, rows.size(0));
@@ -69,14 +91,8 @@ barrier::Drawn<Tensor> RowStep::private_gradient(const Tensor& rows, const Tenso
     }
     // No record was drawn: the private part is zero.
     if (records.points.size(0) == 0) return own.clone();
-    transport::Problem problem{.x = rows.detach().clone().requires_grad_(),
-                               .y = records.points,
-                               .cost = transport::parse_cost(options_.cost)};
-    if (classes_ > 1) {
-      problem.labels_x = labels;
-      problem.labels_y = records.labels().to(labels.device());
-      problem.label_weight = options_.label_weight;
-    }
+    const transport::Problem problem =
+        problem_of(rows.clone().requires_grad_(), labels, records.points, records.labels());
     const Tensor loss = 2 * transport::entropic_cost(problem, solver);
     return gradient_of(loss, problem.x) + own;
   });
@@ -100,8 +116,7 @@ Tensor RowStep::release(const barrier::Drawn<Tensor>& gradient, std::int64_t row
 }
 
 Tensor RowStep::self_gradient(const Tensor& rows, const Tensor& labels) const {
-  const std::int64_t n = parts_.options.generated_batch;
-  const std::int64_t resampled = rows.size(0) - n;
+  const std::int64_t resampled = rows.size(0) - parts_.options.generated_batch;
   const transport::SinkhornOptions solver = solver_of(options_, regularization_);
   if (is_on_gpu())
     return transport::streamed::self_gradient(
@@ -112,13 +127,7 @@ Tensor RowStep::self_gradient(const Tensor& rows, const Tensor& labels) const {
          .label_weight = classes_ > 1 ? options_.label_weight : 0},
         solver);
   const Tensor x = rows.clone().requires_grad_();
-  transport::Problem problem{.x = x.slice(0, 0, n), .y = x.slice(0, resampled, n + resampled)};
-  problem.cost = transport::parse_cost(options_.cost);
-  if (classes_ > 1) {
-    problem.labels_x = labels.slice(0, 0, n);
-    problem.labels_y = labels.slice(0, resampled, n + resampled);
-    problem.label_weight = options_.label_weight;
-  }
+  const transport::Problem problem = self_problem(x, labels);
   return gradient_of(resampled > 0 ? transport::entropic_cost(problem, solver)
                                    : transport::entropic_self_cost(problem, solver),
                      x);
@@ -134,7 +143,7 @@ void RowStep::take(const Noting& noting) {
   const Tensor rows = generated.images.detach().flatten(1);
   // The self term: generated rows alone, each on one side or on both.
   const Tensor self = -self_gradient(rows, generated.labels);
-  const auto gradient = private_gradient(rows.slice(0, 0, n), labels, self, noting);
+  const auto gradient = private_gradient(generated, self, noting);
   if (is_by_parameters()) {
     backward_by_parameters(generated, self, gradient, noting);
     return;

@@ -35,9 +35,14 @@ class RowStep final : public Step {
   // The gradient of the loss of generated rows alone with respect to all of them.
   [[nodiscard]] torch::Tensor self_gradient(const torch::Tensor& rows,
                                             const torch::Tensor& labels) const;
+  [[nodiscard]] transport::Problem problem_of(const torch::Tensor& x, const torch::Tensor& labels_x,
+                                              const torch::Tensor& y,
+                                              const torch::Tensor& labels_y) const;
+  // Of generated rows alone: each on one side or on both.
+  [[nodiscard]] transport::Problem self_problem(const torch::Tensor& rows,
+                                                const torch::Tensor& labels) const;
   // The gradient of the loss against the private sample with respect to rows 0 to n - 1.
-  [[nodiscard]] barrier::Drawn<torch::Tensor> private_gradient(const torch::Tensor& rows,
-                                                               const torch::Tensor& labels,
+  [[nodiscard]] barrier::Drawn<torch::Tensor> private_gradient(const Generated& generated,
                                                                const torch::Tensor& self,
                                                                const Noting& noting);
   torch::Tensor release(const barrier::Drawn<torch::Tensor>& gradient, std::int64_t rows,

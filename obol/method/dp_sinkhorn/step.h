@@ -17,6 +17,7 @@
 #include "obol/model/options.h"
 #include "obol/run/checkpoint.h"
 #include "obol/run/metrics.h"
+#include "obol/transport/tensor/problem.h"
 
 namespace obol::method::dp_sinkhorn {
 
@@ -39,11 +40,12 @@ struct StepParts {
   Trainee& trainee;
 };
 
-// Records that were drawn; as private as they are.
-inline double size_of(const barrier::Sample& sample) {
-  return sample.present.defined() ? sample.present.sum().item<double>()
-                                  : static_cast<double>(sample.points.size(0));
-}
+// Of the sample: sample_size, and transport_loss, which is the entropic transport cost between
+// generated rows (problem.x) and the sample. self_loss is that between generated rows: x and y, or
+// x and itself where there is no y. Computes nothing where diagnostics are not asked for.
+void note_losses(const Noting& noting, const transport::Problem& problem,
+                 const transport::SinkhornOptions& solver,
+                 const barrier::Drawn<barrier::Sample>& drawn);
 
 class Step {
  public:

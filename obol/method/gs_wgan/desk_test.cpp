@@ -1,5 +1,6 @@
 #include "obol/method/gs_wgan/desk.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -142,6 +143,24 @@ TEST_P(OnDevice, ARecordingDrawsAsThePlainStepDoes) {
   EXPECT_LT(relative(answered(body), replayed), 1e-3);
   EXPECT_LT(relative(answered(body), again), 1e-3);
   EXPECT_GT(relative(again, replayed), 3e-3);
+}
+
+TEST_P(OnDevice, MeanScoresAreThoseOfAsManyRecordsAsImages) {
+  const Private<CriticState> state(critic_.initial(bits_, device_));
+  const Question question{question_.images.to(device_), question_.labels.to(device_)};
+  const Tensor fake =
+      critic_.scores(opened(state), question.images[kSteps - 1], question.labels[kSteps - 1]);
+  for (const std::int64_t count : {2, 30}) {
+    const Private<data::Dataset> data = shard(count, 0.1, 0.8);
+    const Tensor found = opened(holder(data, {}, device_).mean_scores(state, question)).cpu();
+    const auto some = std::min(count, kRows);
+    Tensor real = torch::tensor(std::get<std::vector<float>>(opened(data).pixels));
+    real = real.view({count, 1, 8, 8}).narrow(0, 0, some).to(device_);
+    const Tensor labels = torch::ones({some}, torch::TensorOptions(device_).dtype(torch::kLong));
+    const Tensor expected = critic_.scores(opened(state), real, labels);
+    EXPECT_NEAR(found[0].item<double>(), expected.mean().item<double>(), 1e-5);
+    EXPECT_NEAR(found[1].item<double>(), fake.mean().item<double>(), 1e-5);
+  }
 }
 
 TEST_P(OnDevice, AWorkshopWarmStartsGroupAfterGroup) {

@@ -1,7 +1,9 @@
 #include "obol/method/gs_wgan/holder.h"
 
+#include <algorithm>
 #include <mutex>
 
+#include "obol/barrier/records.h"
 #include "obol/method/gs_wgan/ask.h"
 
 namespace obol::method::gs_wgan {
@@ -69,6 +71,20 @@ std::optional<Private<CriticState>> Holder::warm_start(const WarmStart& how,
 Private<Tensor> Holder::answer(const Private<CriticState>& state, const Question& question) {
   return records_.map_with(state, [&](const Records& records, const CriticState& shared) {
     return teach(records, shared, question);
+  });
+}
+
+Private<Tensor> Holder::mean_scores(const Private<CriticState>& state,
+                                    const Question& question) const {
+  return records_.map_with(state, [&](const Records& records, const CriticState& shared) {
+    const Tensor fake = question.images[-1];
+    const std::int64_t count = std::min(records.images.size(0), fake.size(0));
+    const Tensor real = barrier::in_range(records.images.narrow(0, 0, count), teacher_.lowest);
+    const auto mean = [&](const Tensor& images, const Tensor& labels) {
+      return teacher_.critic.scores(shared, images, labels).mean();
+    };
+    return torch::stack(
+        {mean(real, records.labels.narrow(0, 0, count)), mean(fake, question.labels[-1])});
   });
 }
 

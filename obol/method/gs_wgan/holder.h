@@ -42,6 +42,10 @@ class Holder {
   // Trains the critic, one step on each batch, and gives the gradient of minus its scores of the
   // last: [n, channels, height, width].
   Private<torch::Tensor> answer(const Private<CriticState>& state, const Question& question);
+  // What the critic gives, on average, to records here and to the last images of the question, as
+  // many of both at most: [2].
+  [[nodiscard]] Private<torch::Tensor> mean_scores(const Private<CriticState>& state,
+                                                   const Question& question) const;
 
   // For those who train this holder's critic elsewhere.
   [[nodiscard]] const Teacher& teacher() const noexcept { return teacher_; }

@@ -39,6 +39,16 @@ BankOptions bank_of(const MethodContext& context, const Critic& critic) {
   return options;
 }
 
+// Of mean scores of records and of generated images: what critic and generator make small, but for
+// the critic's penalties.
+void note_losses(const Noting& noting, const Private<Tensor>& scores) {
+  noting.diagnostics.append(noting.step, "critic_loss", scores.map([](const Tensor& of) {
+    return (of[1] - of[0]).item<double>();
+  }));
+  noting.diagnostics.append(noting.step, "generator_loss",
+                            scores.map([](const Tensor& of) { return -of[1].item<double>(); }));
+}
+
 }  // namespace
 
 CriticTraining training_of(const MethodOptions& options) {
@@ -206,6 +216,10 @@ void GsWgan::learn(const privacy::Turn& turn, const Private<CriticState>& state,
   Holder& holder = holders_[static_cast<std::size_t>(turn.shard)];
   const Tensor released = release(
       desk_ ? desk_->answer(asked.question) : holder.answer(state, asked.question), turn, noting);
+  if (noting.diagnostics.is_asked_for()) {
+    if (desk_) desk_->copy_to(state);
+    note_losses(noting, holder.mean_scores(state, asked.question));
+  }
   asked.last.backward(released / static_cast<double>(options_.generated_batch));
   trainee().finish();
   released_norm_.copy_(released.norm());

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <map>
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -125,6 +127,30 @@ TEST_P(GsWganTest, PaysForTheUsesOfOneShard) {
     // pixels: its length is further than a fifth from that of the noise in one case of 10^9.
     EXPECT_NEAR(method.metrics().at(1).value.value(), std::sqrt(8 * 64), 0.2 * std::sqrt(8 * 64));
   }
+}
+
+TEST_P(GsWganTest, DiagnosticsHaveLossesAndChangeNothing) {
+  const run::RunFolder run = run::RunFolder::create(folder_.path() / "run", "", std::nullopt);
+  run::UnsafeDiagnostics asked(run, 0);
+  const auto trained = [&](run::UnsafeDiagnostics& diagnostics, const std::string& name) {
+    bits_ = SeededBits(7);
+    torch::manual_seed(1);
+    ledger_ = new_ledger(name);
+    std::filesystem::remove_all(folder_.path() / "critics");
+    GsWgan method = make(some_options("row"));
+    method.start();
+    for (int t = 1; t <= 3; ++t) method.step(t, diagnostics);
+    return method.save();
+  };
+  const run::Sections with = trained(asked, "with.jsonl");
+  if (!device_.is_cuda()) EXPECT_EQ(with, trained(nothing_, "without.jsonl"));
+  std::map<std::string, double> last;
+  for (const run::MetricsRow& row : run::read_metrics(run.diagnostics()))
+    for (const auto& [key, value] : row.values) last[key] = value;
+  // Critics that were just trained tell real images from others.
+  EXPECT_LT(last.at("critic_loss"), 0);
+  EXPECT_TRUE(std::isfinite(last.at("generator_loss")));
+  EXPECT_EQ(last.count("norm_before_clip"), 1U);
 }
 
 // Killed after a checkpoint, a run repeats steps; the ledger has at least what each shard answered.
