@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -7,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/app.h"
+#include "obol/app/request.h"
 #include "obol/base/console.h"
 #include "obol/base/interrupt.h"
 #include "obol/base/text.h"
@@ -90,12 +90,21 @@ ExitCode run(int argc, char** argv) {
   return action();
 }
 
+// Options are named as the fields of requests are.
+std::string option_of(std::string field) {
+  std::replace(field.begin(), field.end(), '_', '-');
+  return "--" + field;
+}
+
 ExitCode guarded(int argc, char** argv) {
   try {
     const ExitCode code = run(argc, argv);
     std::cout.flush();
     if (!std::cout) throw DataError("cannot write to the standard output");
     return code;
+  } catch (const app::BadRequest& error) {
+    log_line(LogLevel::kError, option_of(error.field()) + error.rest());
+    return error.exit_code();
   } catch (const Error& error) {
     log_line(LogLevel::kError, error.what());
     return error.exit_code();

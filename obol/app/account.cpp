@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "obol/app/request.h"
 #include "obol/base/error.h"
 #include "obol/base/file.h"
 #include "obol/base/text.h"
@@ -189,13 +189,12 @@ Account account(const AccountRequest& request) {
   AccountRequest given = request;
   const std::int64_t group = request.group_size.value_or(1);
   if (group < 1 || group > kLargestGroup)
-    throw InvalidArgument(
-        violation("--group-size", fmt::format("from 1 to {}", kLargestGroup), group));
+    throw BadRequest("group_size", fmt::format("from 1 to {}", kLargestGroup), group);
   given.how.group_size = static_cast<int>(group);
   const Bill bill = bill_of(given);
   if (!request.group_size) given.how.group_size = bill.group_size;
   const std::optional<Delta> delta = request.delta ? request.delta : bill.delta;
-  if (!delta) throw InvalidArgument(violation("--delta", "given", "missing"));
+  if (!delta) throw BadRequest("delta", "given", "missing");
   Account found{.bill = bill, .delta = *delta, .how = given.how, .guarantee = {}};
   add_total(found);
   if (bill.published && found.how.group_size == 1)

@@ -6,13 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "obol/app/request.h"
 #include "obol/base/error.h"
 
 namespace obol::app {
 namespace {
 
 void require_npz(const std::string& path) {
-  if (!path.ends_with(".npz")) throw InvalidArgument(violation("--out", "FILE.npz", path));
+  if (!path.ends_with(".npz")) throw BadRequest("out", "FILE.npz", path);
 }
 
 // The first records of the clean data, as floats.
@@ -37,12 +38,11 @@ std::vector<float> clean_records(const data::RecipeData& source, const data::Ima
 local::Choice given_choice(const DenoiseRequest& request, const data::ImageShape& shape) {
   if (!request.wavelet)
     throw InvalidArgument("--wavelet must be given without --oracle, but is missing");
-  if (!request.levels) throw InvalidArgument(violation("--levels", "given", "missing"));
+  if (!request.levels) throw BadRequest("levels", "given", "missing");
   const std::int64_t most = local::most_levels(shape);
   if (*request.levels < 1 || *request.levels > most)
-    throw InvalidArgument(
-        violation("--levels", fmt::format("from 1 to {}", most), *request.levels));
-  if (!request.threshold) throw InvalidArgument(violation("--threshold", "given", "missing"));
+    throw BadRequest("levels", fmt::format("from 1 to {}", most), *request.levels);
+  if (!request.threshold) throw BadRequest("threshold", "given", "missing");
   return {.wavelet = *request.wavelet,
           .levels = static_cast<int>(*request.levels),
           .threshold = *request.threshold};

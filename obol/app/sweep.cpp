@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "obol/app/request.h"
 #include "obol/base/console.h"
 #include "obol/base/file.h"
 #include "obol/base/interrupt.h"
@@ -77,21 +78,19 @@ class Sweeper {
   double seconds_ = 0;  // that took
 };
 
-void require_at_least_one(const char* option, std::int64_t value) {
-  if (value < 1) throw InvalidArgument(violation(option, "at least 1", value));
+void require_at_least_one(const char* field, std::int64_t value) {
+  if (value < 1) throw BadRequest(field, "at least 1", value);
 }
 
 Sweeper::Sweeper(const SweepRequest& request, const SweepWork& work)
     : request_(request), work_(work), recipe_(recipe::find(request.recipe)) {
   constexpr std::int64_t kMost = 1000;
   if (request.repeat < 1 || request.repeat > kMost)
-    throw InvalidArgument(
-        violation("--repeat", fmt::format("from 1 to {}", kMost), request.repeat));
-  require_at_least_one("--count", request.evaluation.count.value_or(1));
-  require_at_least_one("--seeds", request.evaluation.seeds);
+    throw BadRequest("repeat", fmt::format("from 1 to {}", kMost), request.repeat);
+  require_at_least_one("count", request.evaluation.count.value_or(1));
+  require_at_least_one("seeds", request.evaluation.seeds);
   if (run::RunFolder::is_run(request.out))
-    throw InvalidArgument(
-        violation("--out", "a folder for several runs", "a run", request.out.string()));
+    throw BadRequest("out", "a folder for several runs", "a run", request.out.string());
   const recipe::Grid grid(request.grid);
   report::Sweep& sweep = end_.sweep;
   sweep = {.recipe = request.recipe,
@@ -122,8 +121,7 @@ void Sweeper::add_task(const recipe::GridPoint& point, std::int64_t repetition, 
                               point.overrides.end());
   const Experiment experiment = experiment_of(task.train);
   if (repetition > 0 && experiment.method.seed)
-    throw InvalidArgument(
-        violation("--repeat", "1 with method.seed: all runs would be the same", repetition + 1));
+    throw BadRequest("repeat", "1 with method.seed: all runs would be the same", repetition + 1);
   if (fs::exists(task.train.out))
     static_cast<void>(run::RunFolder::resume(task.train.out, experiment.resolved));
   constexpr std::int64_t kCount = 60'000;

@@ -2,11 +2,11 @@
 
 #include <chrono>
 #include <filesystem>
-#include <utility>
 
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "obol/app/request.h"
 #include "obol/app/tensor/device.h"
 #include "obol/app/tensor/private_evaluation.h"
 #include "obol/app/tensor/subject.h"
@@ -96,15 +96,14 @@ std::vector<evaluate::Quality> quality(const Work& work, const LabelledImages& s
 }
 
 void check(const EvaluateRequest& request, const Subject& subject) {
-  if (request.seeds < 1) throw InvalidArgument(violation("--seeds", "at least 1", request.seeds));
+  if (request.seeds < 1) throw BadRequest("seeds", "at least 1", request.seeds);
   if (request.suite_records < 2)
-    throw InvalidArgument(violation("--suite-records", "at least 2", request.suite_records));
+    throw BadRequest("suite_records", "at least 2", request.suite_records);
   if (!request.suite.empty() && !subject.is_labelled())
-    throw InvalidArgument(
-        violation("--suite", "left out for images without labels", request.suite));
-  if (request.memorisation) static_cast<void>(subject.run("--memorisation"));
-  if (request.real_baseline) static_cast<void>(subject.run("--real-baseline"));
-  if (request.noisy) static_cast<void>(subject.run("--noisy"));
+    throw BadRequest("suite", "left out for images without labels", request.suite);
+  if (request.memorisation) static_cast<void>(subject.run("memorisation"));
+  if (request.real_baseline) static_cast<void>(subject.run("real_baseline"));
+  if (request.noisy) static_cast<void>(subject.run("noisy"));
 }
 
 evaluate::Suite suite(const Work& work, const data::Dataset& synthetic) {

@@ -100,7 +100,7 @@ evaluate::MemorisationScore memorisation(const Work& work, const Private<data::D
 }
 
 Validation noisy_validation(const Work& work, const LabelledImages& synthetic, double noise) {
-  const run::RunFolder& reading = work.subject.run("--noisy");
+  const run::RunFolder& reading = work.subject.run("noisy");
   const run::RunFolder folder = run::RunFolder::resume(reading.path(), reading.recipe());
   auto recipe = recipe::Recipe::parse(folder.recipe(), run::kRecipeName);
   const privacy::Plan plan = method::plan_of(recipe);

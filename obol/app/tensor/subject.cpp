@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "obol/app/request.h"
 #include "obol/base/console.h"
 #include "obol/base/error.h"
 #include "obol/base/text.h"
@@ -110,8 +110,7 @@ void align_labels(data::Dataset& data, const std::vector<std::string>& names,
 }  // namespace
 
 Subject::Subject(const EvaluateRequest& request, const torch::Device& device) {
-  if (request.count && *request.count < 1)
-    throw InvalidArgument(violation("--count", "at least 1", *request.count));
+  if (request.count && *request.count < 1) throw BadRequest("count", "at least 1", *request.count);
   if (run::RunFolder::is_run(request.subject))
     read_run(request, device);
   else
@@ -147,15 +146,13 @@ void Subject::read_real(const EvaluateRequest& request) {
   const std::string& other = request.against;
   data::ReadOptions options = described_.options();
   const std::string source = other.empty() ? described_.source.value_or("") : other;
-  if (source.empty())
-    throw InvalidArgument(violation("--against", "given", "missing, and no recipe names data"));
+  if (source.empty()) throw BadRequest("against", "given", "missing, and no recipe names data");
   if (is_local_ && other.empty())
-    throw InvalidArgument(
-        violation("--against", "given for a run on privatised records", "missing"));
+    throw BadRequest("against", "given for a run on privatised records", "missing");
   if (folder_ && other.empty() && !may_open_data())
-    throw InvalidArgument(violation(
-        "--against", "given for a run that is not one's own, whose recipe names no file to open",
-        "missing", folder_->path().string()));
+    throw BadRequest("against",
+                     "given for a run that is not one's own, whose recipe names no file to open",
+                     "missing", folder_->path().string());
   if (!other.empty()) options.declared = declared_for(other, request.range, options);
   const data::Split trained_on = options.split;
   const bool has_test = has_split(source, options, data::Split::kTest);
@@ -181,7 +178,10 @@ void Subject::read_run(const EvaluateRequest& request, const torch::Device& devi
   folder_ = run::RunFolder::open(request.subject);
   auto recipe = recipe::Recipe::parse(folder_->recipe(), run::kRecipeName);
   described_ = recipe.read<data::RecipeData>("data");
-  is_local_ = method::method_of(recipe).data == method::DataKind::kPrivatizedRecords;
+  // A method that this program does not have learnt from private images, as far as it can tell.
+  const method::MethodInfo* info =
+      method::find_method(method::method_named_in(recipe).value_or(""));
+  is_local_ = info != nullptr && info->data == method::DataKind::kPrivatizedRecords;
   folder_->require_generator();
   generator_ = model::load_generator(folder_->generator());
   read_real(request);
@@ -197,7 +197,7 @@ void Subject::read_run(const EvaluateRequest& request, const torch::Device& devi
 void Subject::read_file(const EvaluateRequest& request) {
   samples_ = data::read(request.subject);
   if (request.against.empty())
-    throw InvalidArgument(violation("--against", "given with a file of samples", "missing"));
+    throw BadRequest("against", "given with a file of samples", "missing");
   read_real(request);
   require_some(samples_, "synthetic", request.subject);
   if (samples_.is_labelled()) align_labels(samples_, real_.class_names, request.subject);
@@ -218,9 +218,8 @@ data::Dataset Subject::synthetic(std::int64_t seed) const {
   return model::sample(*generator_, {.count = count_, .seed = seed});
 }
 
-const run::RunFolder& Subject::run(const std::string& option) const {
-  if (!folder_)
-    throw InvalidArgument(violation(option, "used with the folder of a run", "given with a file"));
+const run::RunFolder& Subject::run(const std::string& field) const {
+  if (!folder_) throw BadRequest(field, "used with the folder of a run", "given with a file");
   return *folder_;
 }
 

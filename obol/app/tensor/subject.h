@@ -38,7 +38,7 @@ class Subject {
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
 
   // InvalidArgument, naming the option that asked, where the subject is not a run.
-  [[nodiscard]] const run::RunFolder& run(const std::string& option) const;
+  [[nodiscard]] const run::RunFolder& run(const std::string& field) const;
   [[nodiscard]] bool is_run() const noexcept { return folder_.has_value(); }
   // What the run was trained on.
   [[nodiscard]] Private<data::Dataset> training() const;
