@@ -5,8 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "cli/app.h"
 #include "cli/numbers.h"
 #include "obol/app/calibrate.h"

@@ -2,8 +2,6 @@
 #include <iostream>
 #include <memory>
 
-#include <fmt/format.h>
-
 #include "cli/app.h"
 #include "cli/data.h"
 #include "cli/declaration.h"

@@ -1,8 +1,6 @@
 // obol evaluate: is the synthetic data any good?
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include <fmt/format.h>
 

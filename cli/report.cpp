@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "cli/app.h"
 #include "obol/base/console.h"
 #include "obol/base/file.h"

@@ -1,7 +1,6 @@
 // obol sweep: a recipe at every point of a grid, trained, evaluated, and put into one table
 #include "obol/app/sweep.h"
 
-#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>

@@ -1,7 +1,5 @@
 // obol train | sample | export: from a recipe to a generator, and from that to images or
 // TorchScript
-#include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>

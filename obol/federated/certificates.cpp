@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <ctime>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <system_error>

@@ -1,7 +1,6 @@
 #include "obol/federated/terms.h"
 
 #include <cmath>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <limits>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

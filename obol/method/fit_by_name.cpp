@@ -5,7 +5,6 @@
 
 #include "obol/base/error.h"
 #include "obol/method/list.h"
-#include "obol/method/methods.h"
 
 namespace obol::method {
 namespace {

@@ -1,7 +1,5 @@
 #include "obol/method/trainee.h"
 
-#include <algorithm>
-
 #include "obol/method/optimizer.h"
 #include "obol/method/state.h"
 #include "obol/model/sample.h"

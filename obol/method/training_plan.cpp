@@ -37,6 +37,13 @@ std::int64_t outputs_per_step(const PrivacyOptions& options) {
   return options.barrier == Barrier::kRow ? needed(options.generated_batch, "generated_batch") : 1;
 }
 
+bool follows(const PrivacyOptions& options, std::string_view method) {
+  if (options.follows && *options.follows != method)
+    throw InvalidArgument(
+        violation("privacy.follows", std::string(method) + " with that method", *options.follows));
+  return options.follows.has_value();
+}
+
 std::string why_outputs_share(std::int64_t outputs) {
   return fmt::format(
       "it counts the {0} outputs of a step as if each had drawn a subsample of its own, but all "

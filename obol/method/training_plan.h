@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "obol/method/privacy_options.h"
@@ -25,6 +26,10 @@ std::vector<privacy::Release> validations(const PrivacyOptions& options);
 // Outputs of a step that carry noise of their own though they share its subsample: those that are
 // clipped one by one.
 std::int64_t outputs_per_step(const PrivacyOptions& options);
+
+// Whether the recipe asks for the count of the method's paper. InvalidArgument where it asks for
+// that of another method.
+bool follows(const PrivacyOptions& options, std::string_view method);
 
 // Why a count of such outputs as if each had its own subsample is no guarantee.
 std::string why_outputs_share(std::int64_t outputs);

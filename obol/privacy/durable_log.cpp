@@ -1,7 +1,6 @@
 #include "obol/privacy/durable_log.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 

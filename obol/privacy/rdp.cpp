@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numbers>
-
-#include <fmt/format.h>
 
 #include "obol/privacy/pld/law.h"
 #include "obol/privacy/pld/pair.h"

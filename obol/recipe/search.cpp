@@ -2,8 +2,6 @@
 #include <cstdlib>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "obol/base/text.h"
 #include "obol/recipe/recipe.h"
 #include "obol/recipe/toml.h"

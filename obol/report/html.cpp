@@ -1,6 +1,5 @@
 #include "obol/report/html.h"
 
-#include <array>
 #include <cstdint>
 
 #include <fmt/format.h>

@@ -1,10 +1,7 @@
 #include "obol/run/checkpoint.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
-#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>

@@ -1,6 +1,5 @@
 #include "obol/run/loop.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>

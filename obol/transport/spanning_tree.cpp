@@ -1,6 +1,5 @@
 #include "obol/transport/spanning_tree.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -46,11 +46,7 @@ std::optional<privacy::Plan> plan(const PricedSections& sections, const privacy:
   privacy::PlanRequest request = request_of(options, privacy::Neighbours::kAddRemove);
   request.releases = [&](std::int64_t steps) { return releases_of(options, steps); };
   privacy::Plan plan = privacy::make_plan(request, how);
-  if (!options.follows) return plan;
-  if (options.follows != kName)
-    throw InvalidArgument(
-        violation("privacy.follows", std::string(kName) + " with that method", *options.follows));
-  plan.published = published_count(options, plan.noise_multiplier);
+  if (follows(options, kName)) plan.published = published_count(options, plan.noise_multiplier);
   return plan;
 }
 

@@ -55,9 +55,6 @@ void check_keys(const PrivacyOptions& options) {
         "privacy.histogram_noise must not be given with privacy.shards: a class histogram has "
         "another sensitivity where a record is replaced, and no method releases one");
   if (options.schedule == "uniform") static_cast<void>(needed(options.steps, "steps"));
-  if (options.follows && options.follows != kName)
-    throw InvalidArgument(
-        violation("privacy.follows", std::string(kName) + " with that method", *options.follows));
 }
 
 }  // namespace
@@ -71,7 +68,7 @@ std::optional<privacy::Plan> plan(const PricedSections& sections, const privacy:
   check_keys(options);
   request.releases = [&](std::int64_t steps) { return releases_of(options, steps); };
   privacy::Plan plan = privacy::make_plan(request, how);
-  if (options.follows) plan.published = published_count(options, plan);
+  if (follows(options, kName)) plan.published = published_count(options, plan);
   if (options.schedule == "uniform")
     plan.supposed = {
         .assumption = kAssumption,

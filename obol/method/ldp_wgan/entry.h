@@ -2,13 +2,9 @@
 #pragma once
 
 #include "obol/local/privatized.h"
-#include "obol/method/methods.h"
+#include "obol/method/entry.h"
 
-namespace obol::method {
-
-struct FitOptions;
-
-namespace ldp_wgan {
+namespace obol::method::ldp_wgan {
 
 struct Entry {
   using Data = local::Privatized;
@@ -21,5 +17,4 @@ struct Entry {
                           const FitOptions& options);
 };
 
-}  // namespace ldp_wgan
-}  // namespace obol::method
+}  // namespace obol::method::ldp_wgan

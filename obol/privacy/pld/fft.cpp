@@ -1,7 +1,6 @@
 #include "obol/privacy/pld/fft.h"
 
 #include <bit>
-#include <cmath>
 #include <numbers>
 #include <utility>
 

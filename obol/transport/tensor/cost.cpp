@@ -1,7 +1,6 @@
 #include "obol/transport/tensor/cost.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
