@@ -178,15 +178,14 @@ Dataset read_idx_images(const Bytes& bytes, const ReadLimits& limits) {
                .labels = {},
                .class_names = {},
                .declared_size = static_cast<std::int64_t>(header.dimensions[0])};
-  const bool is_turned = data.shape.channels > 1;
-  PixelBytes pixels = read_pixel_bytes(
-      *stream, header.dimensions,
-      {.max_bytes = limits.max_bytes, .map_from = is_turned ? kNoLimit : limits.map_from});
-  if (is_turned) {
-    std::vector<std::uint8_t> turned(pixels.begin(), pixels.end());
-    channels_first(turned, data.shape);
-    pixels = std::move(turned);
+  if (data.shape.channels == 1) {
+    data.pixels = read_pixel_bytes(*stream, header.dimensions, limits);
+    return data;
   }
+  std::vector<std::uint8_t> pixels(claimed_bytes(header.dimensions, 1, *stream, limits));
+  stream->read_exactly(std::as_writable_bytes(std::span(pixels)), "the pixels");
+  stream->expect_end();
+  channels_first(pixels, data.shape);
   data.pixels = std::move(pixels);
   return data;
 }
