@@ -18,6 +18,7 @@ namespace {
 struct AccountArguments {
   app::AccountRequest request;  // what to account for, and overrides
   std::string data;
+  std::string split = "train";
   std::optional<double> sampling_rate;
   std::optional<double> noise_multiplier;
   std::optional<double> delta;
@@ -88,7 +89,8 @@ app::AccountRequest request_of(const AccountArguments& arguments) {
 ExitCode account_data(const AccountArguments& arguments) {
   if (!arguments.request.what.empty() || arguments.steps || arguments.noise_multiplier)
     throw InvalidArgument("--data must be given alone, but is with something else to account for");
-  const app::DataCost cost = app::account_data(arguments.data);
+  const app::DataCost cost =
+      app::account_data(arguments.data, data::RecipeData{.split = arguments.split}.options().split);
   std::cout << (arguments.as_json ? to_json(cost) + '\n' : to_text(cost));
   return ExitCode::kOk;
 }
@@ -113,6 +115,8 @@ void add_account(CLI::App& root, Action& action) {
                       "a recipe, or runs on the same data, or folders of them");
   command->add_option("--data", arguments->data,
                       "what these private data have cost on this machine, in all runs");
+  command->add_option("--split", arguments->split, "of --data: train (default), validation or test")
+      ->check(CLI::IsMember({"train", "validation", "test"}));
   add_number(*command, "--sampling-rate", arguments->sampling_rate,
              "probability of a record to take part in a step");
   add_number(*command, "--noise-multiplier", arguments->noise_multiplier,

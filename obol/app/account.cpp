@@ -206,10 +206,10 @@ Account account(const AccountRequest& request) {
   return found;
 }
 
-DataCost account_data(const std::string& source) {
+DataCost account_data(const std::string& source, data::Split split) {
   const std::optional<privacy::Registry> registry = privacy::Registry::open();
   if (!registry) throw DataError("what data have cost must be kept on this machine, but is not");
-  const Private<data::Dataset> records(data::read(source));
+  const Private<data::Dataset> records(data::read(source, {.split = split}));
   Unheard log;
   const std::vector<privacy::Use> uses =
       registry->uses(data::pixel_fingerprint(records, registry->key(), log));

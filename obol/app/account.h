@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "obol/base/types.h"
+#include "obol/data/reader.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/plan.h"
 #include "obol/privacy/published.h"
@@ -95,7 +96,7 @@ struct DataCost {
 };
 
 // DataError where this machine does not keep it.
-DataCost account_data(const std::string& source);
+DataCost account_data(const std::string& source, data::Split split = data::Split::kTrain);
 std::string to_text(const DataCost& cost);
 std::string to_json(const DataCost& cost);
 

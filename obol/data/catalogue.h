@@ -21,9 +21,10 @@ struct KnownFile {
 struct KnownDataset {
   std::string name;
   std::string summary;
-  Declaration declared;          // beyond what the headers of its files say
-  std::vector<KnownFile> files;  // none: cannot be fetched
-  std::string by_hand;           // how to place the files without fetching
+  Declaration declared;            // beyond what the headers of its files say
+  std::vector<KnownFile> files;    // none: cannot be fetched
+  std::vector<KnownFile> made_of;  // where `files` are converted from others: what is fetched
+  std::string by_hand;             // how to place the files without fetching
 };
 
 const std::vector<KnownDataset>& catalogue();

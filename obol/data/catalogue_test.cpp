@@ -34,7 +34,7 @@ void place_tiny(const Path& folder, bool is_packed) {
 }
 
 TEST(Catalogue, KnowsItsDataSetsByName) {
-  for (const char* name : {"mnist", "fashion-mnist", "celeba"}) {
+  for (const char* name : {"mnist", "fashion-mnist", "cifar10", "celeba"}) {
     const KnownDataset* known = find_known(name);
     ASSERT_NE(known, nullptr) << name;
     EXPECT_EQ(known->name, name);
@@ -48,12 +48,13 @@ TEST(Catalogue, KnowsItsDataSetsByName) {
 TEST(Catalogue, HasASumForEveryFile) {
   std::set<std::string> sums;
   for (const KnownDataset& known : catalogue())
-    for (const KnownFile& file : known.files) {
-      EXPECT_EQ(file.sha256.size(), 64U) << known.name;
-      EXPECT_EQ(file.sha256.find_first_not_of("0123456789abcdef"), std::string::npos);
-      EXPECT_TRUE(sums.insert(file.sha256).second) << "the same sum twice: " << file.sha256;
-    }
-  EXPECT_EQ(sums.size(), 8U);
+    for (const auto& files : {known.files, known.made_of})
+      for (const KnownFile& file : files) {
+        EXPECT_EQ(file.sha256.size(), 64U) << known.name;
+        EXPECT_EQ(file.sha256.find_first_not_of("0123456789abcdef"), std::string::npos);
+        EXPECT_TRUE(sums.insert(file.sha256).second) << "the same sum twice: " << file.sha256;
+      }
+  EXPECT_EQ(sums.size(), 4U + 4U + 4U + 8U);
 }
 
 TEST(Catalogue, IsKeptWhereTheVariableSays) {
@@ -107,6 +108,23 @@ TEST(Catalogue, IsReadByNameWithItsClassNames) {
   EXPECT_EQ(testing::bytes_of(splits.test), std::vector<std::uint8_t>{200});
 }
 
+TEST(Catalogue, ReadsCifarInColour) {
+  const TemporaryFolder folder;
+  const WithVariable here("OBOL_DATA", folder.path().string());
+  const Path cifar = folder.path() / "cifar10";
+  put(cifar, "train-images-idx4-ubyte", idx({2, 1, 1, 3}, {1, 2, 3, 4, 5, 6}));
+  put(cifar, "train-labels-idx1-ubyte", idx({2}, {9, 0}));
+  put(cifar, "t10k-images-idx4-ubyte", idx({1, 1, 1, 3}, {7, 8, 9}));
+  EXPECT_FALSE(is_present(*find_known("cifar10")));
+  put(cifar, "t10k-labels-idx1-ubyte", idx({1}, {3}));
+  EXPECT_TRUE(is_present(*find_known("cifar10")));
+  const Splits splits = open("cifar10");
+  EXPECT_EQ(splits.train.facts().shape.channels, 3);
+  EXPECT_EQ(splits.train.facts().num_classes, 10);
+  EXPECT_EQ(testing::bytes_of(splits.test), (std::vector<std::uint8_t>{7, 8, 9}));
+  EXPECT_EQ(splits.test.class_names.at(static_cast<std::size_t>(splits.test.labels[0])), "cat");
+}
+
 TEST(Catalogue, SaysHowToGetWhatIsMissing) {
   const TemporaryFolder folder;
   const WithVariable here("OBOL_DATA", folder.path().string());
@@ -119,7 +137,7 @@ TEST(Catalogue, SuggestsTheNameThatWasMeant) {
   EXPECT_TRUE(says(refusal([] { (void)read("fashon-mnist"); }),
                    {"fashon-mnist", "obol data list", "Did you mean fashion-mnist?"}));
   EXPECT_TRUE(says(usage_refusal([] { (void)fetch("celebb"); }),
-                   {"mnist, fashion-mnist, celeba", "Did you mean celeba?"}));
+                   {"mnist, fashion-mnist, cifar10, celeba", "Did you mean celeba?"}));
 }
 
 TEST(Fetch, ReturnsTheFolderOfWhatIsThere) {

@@ -164,6 +164,12 @@ IdxHeader read_idx_header(Stream& stream) {
   return header;
 }
 
+std::string idx_header(const std::vector<std::int64_t>& dimensions) {
+  std::string header = {0, 0, 8, static_cast<char>(dimensions.size())};
+  for (const std::int64_t dimension : dimensions) append_big_endian(header, dimension);
+  return header;
+}
+
 Dataset read_idx_images(const Bytes& bytes, const ReadLimits& limits) {
   const auto stream = open_array(bytes, limits);
   const IdxHeader header = read_idx_header(*stream);
@@ -172,15 +178,14 @@ Dataset read_idx_images(const Bytes& bytes, const ReadLimits& limits) {
                .labels = {},
                .class_names = {},
                .declared_size = static_cast<std::int64_t>(header.dimensions[0])};
-  const bool is_turned = data.shape.channels > 1;
-  PixelBytes pixels = read_pixel_bytes(
-      *stream, header.dimensions,
-      {.max_bytes = limits.max_bytes, .map_from = is_turned ? kNoLimit : limits.map_from});
-  if (is_turned) {
-    std::vector<std::uint8_t> turned(pixels.begin(), pixels.end());
-    channels_first(turned, data.shape);
-    pixels = std::move(turned);
+  if (data.shape.channels == 1) {
+    data.pixels = read_pixel_bytes(*stream, header.dimensions, limits);
+    return data;
   }
+  std::vector<std::uint8_t> pixels(claimed_bytes(header.dimensions, 1, *stream, limits));
+  stream->read_exactly(std::as_writable_bytes(std::span(pixels)), "the pixels");
+  stream->expect_end();
+  channels_first(pixels, data.shape);
   data.pixels = std::move(pixels);
   return data;
 }
@@ -204,12 +209,9 @@ void write_idx(const Dataset& data, const Path& folder) {
   const bool in_colour = data.shape.channels > 1;
   AtomicFolder out(folder);
   AtomicFile images(out.inside() / (in_colour ? "images-idx4-ubyte" : "images-idx3-ubyte"));
-  std::string header = {0, 0, 8, static_cast<char>(in_colour ? 4 : 3)};
-  append_big_endian(header, data.count());
-  append_big_endian(header, data.shape.height);
-  append_big_endian(header, data.shape.width);
-  if (in_colour) append_big_endian(header, data.shape.channels);
-  images.write(header);
+  std::vector<std::int64_t> dimensions = {data.count(), data.shape.height, data.shape.width};
+  if (in_colour) dimensions.push_back(data.shape.channels);
+  images.write(idx_header(dimensions));
   for (std::int64_t i = 0; i < data.count(); ++i) {
     const auto record = interleaved(record_bytes(data, i), data.shape);
     images.write(std::as_bytes(std::span(record)));
@@ -217,8 +219,7 @@ void write_idx(const Dataset& data, const Path& folder) {
   images.commit();
   if (data.is_labelled()) {
     AtomicFile labels(out.inside() / "labels-idx1-ubyte");
-    std::string text = {0, 0, 8, 1};
-    append_big_endian(text, data.count());
+    std::string text = idx_header({data.count()});
     for (const std::int32_t label : data.labels) text += static_cast<char>(label);
     labels.write(text);
     labels.commit();

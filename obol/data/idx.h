@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "obol/base/file.h"
@@ -15,6 +16,8 @@ struct IdxHeader {
 };
 
 IdxHeader read_idx_header(Stream& stream);
+// Of unsigned bytes.
+std::string idx_header(const std::vector<std::int64_t>& dimensions);
 
 // [count, height, width] or [count, height, width, channels], unlabelled.
 Dataset read_idx_images(const Bytes& bytes, const ReadLimits& limits = {});

@@ -59,6 +59,35 @@ struct Arrays {
   std::optional<ZipEntry> labels;
 };
 
+// What a split is called in the names of arrays.
+std::vector<std::string> words_for(Split split) {
+  if (split == Split::kValidation) return {"validation", "val"};
+  return {to_string(split)};
+}
+
+// With the split last, as Keras does it, or first, as MedMNIST does.
+std::vector<std::string> names_of(Split split, const std::vector<std::string>& things,
+                                  const std::string& thing_of_medmnist) {
+  std::vector<std::string> names;
+  for (const std::string& word : words_for(split)) {
+    for (const std::string& thing : things) names.push_back(thing + "_" + word);
+    names.push_back(word + "_" + thing_of_medmnist);
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_names(const std::vector<ZipEntry>& entries, Split split,
+                               const std::string& where) {
+  std::vector<std::string> wanted = {"x_" + to_string(split), words_for(split).back() + "_images"};
+  if (split == Split::kTrain) wanted.insert(wanted.begin(), "images");
+  std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const ZipEntry& entry : entries) names.push_back(entry.name);
+  throw DataError(violation("an NPZ data set",
+                            fmt::format("one with an array named {}", fmt::join(wanted, " or ")),
+                            fmt::format("one with [{}]", fmt::join(names, ", ")), where));
+}
+
 Arrays find_arrays(const Bytes& bytes, Split split) {
   const std::vector<ZipEntry> entries = read_zip_directory(bytes);
   const auto find = [&](const std::vector<std::string>& names) -> std::optional<ZipEntry> {
@@ -67,19 +96,12 @@ Arrays find_arrays(const Bytes& bytes, Split split) {
         if (entry.name == name + ".npy") return entry;
     return std::nullopt;
   };
-  const std::string ending = to_string(split);
-  Arrays arrays{.images = find({"images_" + ending, "x_" + ending}),
-                .labels = find({"labels_" + ending, "y_" + ending})};
+  Arrays arrays{.images = find(names_of(split, {"images", "x"}, "images")),
+                .labels = find(names_of(split, {"labels", "y"}, "labels"))};
   if (!arrays.images && split == Split::kTrain)
     arrays = {.images = find({"images", "x", "data", "arr_0"}),
               .labels = find({"labels", "y", "arr_1"})};
-  if (!arrays.images) {
-    std::vector<std::string> names;
-    names.reserve(entries.size());
-    for (const ZipEntry& entry : entries) names.push_back(entry.name);
-    throw DataError(violation("an NPZ data set", "one with an array named images or x_" + ending,
-                              fmt::format("one with [{}]", fmt::join(names, ", ")), bytes.name()));
-  }
+  if (!arrays.images) refuse_names(entries, split, bytes.name());
   return arrays;
 }
 
@@ -92,7 +114,7 @@ Labels read_labels(const Bytes& bytes, const std::optional<ZipEntry>& entry,
   const NpyHeader header = read_npy_header(*stream);
   const auto& shape = header.shape;
   if (shape.size() != 1 && !(shape.size() == 2 && shape[1] == 1))
-    throw DataError(violation("the shape of the labels", "[count]",
+    throw DataError(violation("the shape of the labels", "[count] or [count, 1]",
                               fmt::format("[{}]", fmt::join(shape, ", ")), stream->name()));
   const auto found = read_npy_values<double>(*stream, header, options.limits);
   if (found.size() != num_images)

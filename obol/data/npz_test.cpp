@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "obol/data/record_stream.h"
 #include "obol/data/testing.h"
 
 namespace obol::data {
@@ -201,7 +202,8 @@ TEST(Npz, ReadsTheNamesOfOthers) {
                                                         {"data", "y"},
                                                         {"arr_0", "arr_1"},
                                                         {"x_train", "y_train"},
-                                                        {"images_train", "labels_train"}}) {
+                                                        {"images_train", "labels_train"},
+                                                        {"train_images", "train_labels"}}) {
     const std::string file =
         zip({{.name = labels + ".npy", .content = npy("|u1", "(1,)", "\3")},
              {.name = "other.npy", .content = "not even NPY"},
@@ -223,6 +225,84 @@ TEST(Npz, ReadsTheSplitsOfKeras) {
   EXPECT_EQ(test.labels, std::vector<std::int32_t>{3});
   EXPECT_TRUE(says(refusal([&] { (void)read_npz(in_memory(file), {.split = Split::kValidation}); }),
                    {"x_validation", "test.bin"}));
+}
+
+// Two, one and one record, named as MedMNIST does; `labels` are those of the training images.
+std::string medmnist(const std::string& labels) {
+  std::vector<testing::ZipPart> parts{
+      {.name = "train_images.npy", .content = npy("|u1", "(2, 1, 1)", "ab")},
+      {.name = "val_images.npy", .content = npy("|u1", "(1, 1, 1)", "c")},
+      {.name = "test_images.npy", .content = npy("|u1", "(1, 1, 1)", "d"), .is_deflated = true},
+      {.name = "val_labels.npy", .content = npy("|u1", "(1, 1)", "\3")},
+      {.name = "test_labels.npy", .content = npy("|u1", "(1, 1)", "\4")}};
+  if (!labels.empty()) parts.push_back({.name = "train_labels.npy", .content = labels});
+  return zip(parts);
+}
+
+TEST(Npz, ReadsTheSplitsOfMedMnist) {
+  const std::string file = medmnist(npy("|u1", "(2, 1)", "\1\2"));
+  const auto is_read = [&](Split split, const std::string& pixels,
+                           const std::vector<std::int32_t>& labels) {
+    const Dataset data = read_npz(in_memory(file), {.split = split});
+    EXPECT_EQ(bytes_of(data), std::vector<std::uint8_t>(pixels.begin(), pixels.end()));
+    EXPECT_EQ(data.labels, labels);
+    EXPECT_EQ(data.declared_size, static_cast<std::int64_t>(pixels.size()));
+  };
+  is_read(Split::kTrain, "ab", {1, 2});
+  is_read(Split::kValidation, "c", {3});
+  is_read(Split::kTest, "d", {4});
+}
+
+TEST(Npz, ReadsMedMnistInColourRecordByRecordAsAtOnce) {
+  const std::string images = npy("|u1", "(2, 1, 2, 3)", "abcdefghijkl");
+  const std::string file =
+      zip({{.name = "train_images.npy", .content = images, .is_deflated = true},
+           {.name = "train_labels.npy", .content = npy("|u1", "(2, 1)", std::string("\1\0", 2))}});
+  const TemporaryFolder folder;
+  const std::string path = put(folder.path(), "a.npz", file).string();
+  const ReadOptions options{.declared = {.classes = 3}};
+  const Dataset whole = read(path, options);
+  EXPECT_EQ(whole.shape, (ImageShape{.channels = 3, .height = 1, .width = 2}));
+  const std::string planes = "adbecfgjhkil";
+  EXPECT_EQ(bytes_of(whole), std::vector<std::uint8_t>(planes.begin(), planes.end()));
+  const auto records = stream(path, options);
+  EXPECT_EQ(testing::opened(records->labels()).labels, whole.labels);
+  for (std::ptrdiff_t i = 0; i < 2; ++i)
+    EXPECT_EQ(bytes_of(testing::opened(records->next(1))),
+              std::vector<std::uint8_t>(planes.begin() + 6 * i, planes.begin() + 6 * (i + 1)));
+}
+
+TEST(Npz, RefusesMedMnistWithLabelsThatDoNotFit) {
+  const auto refused = [](const std::string& labels) {
+    const std::string file = medmnist(labels);
+    return refusal([&] { (void)read_npz(in_memory(file), {.declared = {.classes = 5}}); });
+  };
+  EXPECT_TRUE(says(refused({}), {"with labels, as 5 classes are declared", "test.bin"}));
+  EXPECT_TRUE(says(refused(npy("|u1", "(2, 2)", "\1\1\1\1")),
+                   {"shape of the labels must be [count] or [count, 1]", "[2, 2]",
+                    "test.bin:train_labels.npy"}));
+  EXPECT_TRUE(says(refused(npy("|u1", "(1, 2)", "\1\1")), {"[1, 2]"}));
+  EXPECT_TRUE(says(refused(npy("|u1", "(2, 1, 1)", "\1\1")), {"[2, 1, 1]"}));
+  EXPECT_TRUE(says(refused(npy("|u1", "(3, 1)", "\1\1\1")), {"number of labels must be 2", "3"}));
+  EXPECT_TRUE(says(refused(npy("|u1", "(2, 1)", "\1\5")), {"label 1", "from 0 to 4", "5"}));
+}
+
+TEST(Npz, RefusesMedMnistOfVolumes) {
+  const std::string file = zip(
+      {{.name = "train_images.npy", .content = npy("|u1", "(1, 4, 4, 4)", std::string(64, 'a'))}});
+  EXPECT_TRUE(says(refusal([&] { (void)read_npz(in_memory(file)); }),
+                   {"shape of the images", "[1, 4, 4, 4]", "test.bin:train_images.npy"}));
+}
+
+TEST(Npz, TakesNoSplitForAnother) {
+  const std::string file =
+      zip({{.name = "test_images.npy", .content = npy("|u1", "(1, 1, 1)", "a")}});
+  EXPECT_EQ(bytes_of(read_npz(in_memory(file), {.split = Split::kTest})),
+            std::vector<std::uint8_t>{'a'});
+  EXPECT_TRUE(says(refusal([&] { (void)read_npz(in_memory(file)); }),
+                   {"images or x_train or train_images", "[test_images.npy]"}));
+  EXPECT_TRUE(says(refusal([&] { (void)read_npz(in_memory(file), {.split = Split::kValidation}); }),
+                   {"x_validation or val_images", "[test_images.npy]"}));
 }
 
 TEST(Npz, HasNoTestSplitUnlessItSaysSo) {

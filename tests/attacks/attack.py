@@ -120,6 +120,13 @@ def write_npz_bytes(path, images, labels):
     numpy.savez(path, x_train=as_bytes(images), y_train=labels)
 
 
+def write_medmnist(path, images, labels):
+    """In colour, with labels as a column, and a test split."""
+    colour = as_bytes(images)[..., None].repeat(3, axis=-1)
+    numpy.savez(path, train_images=colour, train_labels=labels[:, None], test_images=255 - colour[:2],
+                test_labels=numpy.zeros((2, 1), numpy.uint8))
+
+
 def write_csv(path, images, labels):
     with open(path, "w") as file:
         file.write("label," + ",".join(f"p{k}" for k in range(images[0].size)) + "\n")
@@ -145,7 +152,7 @@ def as_bytes(images):
 
 
 LAYOUTS = {"npz": (write_npz, ".npz"), "bytes": (write_npz_bytes, ".npz"), "csv": (write_csv, ".csv"),
-           "png": (write_png, ""), "idx": (write_idx_files, "")}
+           "medmnist": (write_medmnist, ".npz"), "png": (write_png, ""), "idx": (write_idx_files, "")}
 
 
 def write_data(folder, name, layout, images, labels):

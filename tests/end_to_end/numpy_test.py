@@ -73,6 +73,38 @@ class NumPy(InFolder):
         self.assertEqual(self.info("k.npz")["count"], 5)
         self.assertEqual(self.info("k.npz", "--split", "test")["count"], 3)
 
+    def test_medmnist_names_give_three_splits(self):
+        pictures = {split: self.random.integers(0, 256, (count, 4, 5, 3), dtype=np.uint8)
+                    for split, count in (("train", 6), ("val", 3), ("test", 2))}
+        arrays = {f"{split}_images": images for split, images in pictures.items()}
+        arrays.update({f"{split}_labels": np.arange(len(images))[:, None].astype(np.uint8) % 3
+                       for split, images in pictures.items()})
+        np.savez_compressed("m.npz", **arrays)
+        self.succeeds("data", "declare", "m.npz", "--classes", "3")
+        for split, name in (("train", "train"), ("val", "validation"), ("test", "test")):
+            facts = self.info("m.npz", "--split", name, "--verify")
+            self.assertEqual((facts["count"], facts["channels"], len(facts["classes"])),
+                             (len(pictures[split]), 3, 3))
+            self.succeeds("data", "convert", "m.npz", f"{split}.npz", "--split", name)
+            with np.load(f"{split}.npz") as stored:
+                np.testing.assert_array_equal(stored["images"], pictures[split])
+                np.testing.assert_array_equal(stored["labels"], np.arange(len(pictures[split])) % 3)
+
+    def test_medmnist_files_that_do_not_fit_are_refused(self):
+        images, labels = np.zeros((4, 2, 2), np.uint8), np.zeros((4, 1), np.uint8)
+        for said, changed in (("[4, 2]", {"train_labels": np.zeros((4, 2), np.uint8)}),
+                              ("number of labels must be 4", {"train_labels": labels[1:]}),
+                              ("with labels", {"train_labels": None}),
+                              ("train_images", {"train_images": None}),
+                              ("[4, 2, 2, 2]", {"train_images": np.zeros((4, 2, 2, 2), np.uint8)}),
+                              ("label 0 must be a whole number from 0 to 2", {"train_labels": labels + 3})):
+            arrays = {"train_images": images, "train_labels": labels, "test_images": images, "test_labels": labels,
+                      **changed}
+            np.savez("m.npz", **{name: array for name, array in arrays.items() if array is not None})
+            with self.subTest(said):
+                self.assertIn(said, self.fails(3, "data", "info", "m.npz", "--classes", "3"))
+                self.assertEqual(self.info("m.npz", "--classes", "3", "--split", "test")["count"], 4)
+
     def test_a_file_without_splits_has_no_test_data(self):
         np.savez("x.npz", images=np.zeros((5, 2, 2), np.uint8))
         self.assertIn("x_test", self.fails(3, "data", "info", "x.npz", "--split", "test"))

@@ -66,6 +66,28 @@ class DataSet(WithImages):
         self.assertEqual(len(self.uses(self.folder / "other.npz")["uses"]), 1)
         self.assertEqual(len(self.uses(self.folder / "fewer.npz")["uses"]), 0)
 
+    def test_each_split_of_a_file_has_costs_of_its_own(self):
+        with numpy.load(self.data) as arrays:
+            train, labels = arrays["x_train"], arrays["y_train"][:, None]
+        numpy.savez(self.folder / "med.npz", train_images=train[:200], train_labels=labels[:200],
+                    val_images=train[200:], val_labels=labels[200:], test_images=self.test_images,
+                    test_labels=self.test_labels[:, None])
+        numpy.savez(self.folder / "alone.npz", train_images=train[:200], train_labels=labels[:200])
+        data = self.folder / "med.npz"
+        count = lambda path, *more: len(json.loads(obol("account", "--data", path, *more, "--json").stdout)["uses"])
+        run = self.run_folder("trained on train")
+        source = ("--set", f"data.source={data}")
+        obol("train", self.recipe("splits", 3), *source, "--out", run)
+        self.assertEqual(json.loads((run / "ledger.jsonl").read_text().splitlines()[0])["records"], 200)
+        self.assertEqual([count(data), count(data, "--split", "validation"), count(data, "--split", "test"),
+                          count(self.folder / "alone.npz")], [1, 0, 0, 1])
+        obol("train", self.recipe("splits", 3), *source, "--set", "data.split=validation", "--out",
+             self.run_folder("trained on validation"))
+        self.assertEqual([count(data), count(data, "--split", "validation")], [1, 1])
+        found = json.loads(obol("evaluate", run, "--count", 60, "--classifiers", "logreg", "--no-quality",
+                                "--json").stdout)
+        self.assertEqual((found["against"], found["test"]), ("test", 120))
+
     def test_a_run_that_is_not_private_is_not_counted(self):
         run = self.run_folder("seeded")
         obol("train", self.recipe("seeded", 3), "--out", run, "--set", "method.seed=3")
