@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "obol/base/error.h"
+#include "obol/evaluate/roc.h"
 
 namespace obol::evaluate {
 namespace {
@@ -159,6 +160,32 @@ void train_until_it_rests(model::Classifier& classifier, const LabelledImages& t
   restore(classifier, best_weights);
 }
 
+// [n, classes], where the classifier is.
+Tensor logits_of(model::Classifier& classifier, const Tensor& images) {
+  const torch::NoGradGuard no_grad;
+  const torch::Device device = classifier.parameters().front().device();
+  classifier.eval();
+  std::vector<Tensor> parts;
+  for (const Tensor& part : images.split(kBatch))
+    parts.push_back(classifier.forward(part.to(device)));
+  return torch::cat(parts);
+}
+
+struct Spread {
+  double mean = 0;
+  double deviation = 0;  // of the sample; 0 of one value
+};
+
+Spread spread_of(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  Spread spread;
+  for (const double value : values) spread.mean += value / count;
+  double squares = 0;
+  for (const double value : values) squares += std::pow(value - spread.mean, 2);
+  if (count > 1) spread.deviation = std::sqrt(squares / (count - 1));
+  return spread;
+}
+
 Tensor shuffled(std::int64_t count, std::uint64_t seed) {
   return torch::randperm(count, at::make_generator<at::CPUGeneratorImpl>(seed), at::kLong);
 }
@@ -193,16 +220,35 @@ std::vector<double> TestResult::per_class() const {
   return {shares.data_ptr<double>(), shares.data_ptr<double>() + shares.numel()};
 }
 
+double TestResult::balanced_accuracy() const {
+  double sum = 0;
+  double count = 0;
+  for (const double share : per_class()) {
+    if (std::isnan(share)) continue;
+    sum += share;
+    ++count;
+  }
+  return sum / count;
+}
+
 ClassifierScore summary(const std::string& classifier, const std::vector<TestResult>& results) {
-  ClassifierScore score{.classifier = classifier, .accuracy = 0, .deviation = 0};
-  const auto count = static_cast<double>(results.size());
+  ClassifierScore score;
+  score.classifier = classifier;
+  std::vector<double> balanced;
+  std::vector<double> areas;
   for (const TestResult& result : results) {
     score.accuracies.push_back(result.accuracy);
-    *score.accuracy += result.accuracy / count;
+    balanced.push_back(result.balanced_accuracy());
+    areas.push_back(result.auc);
   }
-  double squares = 0;
-  for (const double value : score.accuracies) squares += std::pow(value - *score.accuracy, 2);
-  if (count > 1) score.deviation = std::sqrt(squares / (count - 1));
+  const auto set = [](const std::vector<double>& values, auto& mean, auto& deviation) {
+    const Spread spread = spread_of(values);
+    mean = spread.mean;
+    deviation = spread.deviation;
+  };
+  set(score.accuracies, score.accuracy, score.deviation);
+  set(balanced, score.balanced_accuracy, score.balanced_deviation);
+  set(areas, score.auc, score.auc_deviation);
   const Tensor counts = results.front().confusion.contiguous();
   const auto* row = counts.data_ptr<std::int64_t>();
   for (std::int64_t k = 0; k < counts.size(0); ++k, row += counts.size(1))
@@ -225,23 +271,19 @@ void train(model::Classifier& classifier, const LabelledImages& data,
 }
 
 Tensor predict(model::Classifier& classifier, const Tensor& images) {
-  const torch::NoGradGuard no_grad;
-  const torch::Device device = classifier.parameters().front().device();
-  classifier.eval();
-  std::vector<Tensor> classes;
-  for (const Tensor& part : images.split(kBatch))
-    classes.push_back(classifier.forward(part.to(device)).argmax(1));
-  return torch::cat(classes);
+  return logits_of(classifier, images).argmax(1);
 }
 
 TestResult test(model::Classifier& classifier, const LabelledImages& data,
                 std::int64_t num_classes) {
   check_classes(data, "real", num_classes);
-  const Tensor predicted = predict(classifier, data.images).cpu();
-  const Tensor cells = data.labels.cpu() * num_classes + predicted;
+  const Tensor logits = logits_of(classifier, data.images).cpu();
+  const Tensor labels = data.labels.cpu();
+  const Tensor cells = labels * num_classes + logits.argmax(1);
   const Tensor confusion =
       torch::bincount(cells, {}, num_classes * num_classes).view({num_classes, num_classes});
-  return {confusion.trace().item<double>() / static_cast<double>(data.labels.size(0)), confusion};
+  return {confusion.trace().item<double>() / static_cast<double>(data.labels.size(0)), confusion,
+          macro_area_under_roc(logits, labels)};
 }
 
 std::shared_ptr<model::Classifier> train_classifier(const LabelledImages& data,

@@ -58,12 +58,16 @@ using EpochReport = std::function<void(const EpochResult&)>;
 struct TestResult {
   double accuracy = 0;
   torch::Tensor confusion;  // [classes, classes] counts; rows are the true classes
+  double auc = 0;           // macro_area_under_roc, see obol/evaluate/roc.h
 
   // Of each class; NaN where there was none to test.
   [[nodiscard]] std::vector<double> per_class() const;
+  // Its mean over the classes that there were.
+  [[nodiscard]] double balanced_accuracy() const;
 };
 
-// Mean and spread of the accuracies, one of each repetition; the rest is of the first.
+// Mean and spread of accuracies and areas, one of each repetition; confusion and accuracy of each
+// class are those of the first.
 ClassifierScore summary(const std::string& classifier, const std::vector<TestResult>& results);
 
 // Trains on nine tenths of the data; the weights that did best on the other tenth stay.

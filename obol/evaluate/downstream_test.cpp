@@ -118,6 +118,41 @@ TEST(TrainAndTest, CountsWhatWasTakenForWhat) {
   EXPECT_GT(per_class[0], 0.95);
   EXPECT_LT(per_class[2], 0.05);
   EXPECT_TRUE(std::isnan(per_class[3]));
+  EXPECT_DOUBLE_EQ(result.balanced_accuracy(), (per_class[0] + per_class[1] + per_class[2]) / 3);
+}
+
+// Takes everything for class 0, of which there is most.
+class AlwaysFirst final : public model::Classifier {
+ public:
+  AlwaysFirst() { register_parameter("none", torch::zeros({1})); }
+  Tensor forward(const Tensor& images) override {
+    return torch::tensor({1.0F, 0.0F}).expand({images.size(0), 2});
+  }
+};
+
+TEST(Test, DoesNotMistakeTheFrequentClassForSkill) {
+  const LabelledImages data{torch::zeros({10, 1, 2, 2}),
+                            at::arange(10, at::kLong).ge(9).to(at::kLong)};
+  AlwaysFirst classifier;
+  const TestResult result = test(classifier, data, 2);
+  EXPECT_DOUBLE_EQ(result.accuracy, 0.9);
+  EXPECT_DOUBLE_EQ(result.balanced_accuracy(), 0.5);
+  EXPECT_DOUBLE_EQ(result.auc, 0.5);
+}
+
+TEST(Summary, HasMeanAndSpreadOfEachFigure) {
+  const auto result = [](double accuracy, std::vector<std::int64_t> counts, double auc) {
+    return TestResult{accuracy, torch::tensor(at::ArrayRef<std::int64_t>(counts)).view({2, 2}),
+                      auc};
+  };
+  const ClassifierScore score =
+      summary("cnn", {result(0.8, {8, 2, 0, 0}, 0.9), result(0.6, {6, 4, 1, 3}, 0.7)});
+  EXPECT_DOUBLE_EQ(*score.accuracy, 0.7);
+  EXPECT_DOUBLE_EQ(*score.deviation, std::sqrt(0.02));
+  EXPECT_DOUBLE_EQ(*score.balanced_accuracy, (0.8 + (0.6 + 0.75) / 2) / 2);
+  EXPECT_DOUBLE_EQ(*score.auc, 0.8);
+  EXPECT_DOUBLE_EQ(*score.auc_deviation, std::sqrt(0.02));
+  EXPECT_EQ(score.confusion, (std::vector<std::vector<std::int64_t>>{{8, 2}, {0, 0}}));
 }
 
 TEST(SomeOf, IsADrawWithoutReplacementThatRepeats) {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include "obol/base/console.h"
 #include "obol/base/interrupt.h"
 #include "obol/evaluate/epochs.h"
 #include "obol/evaluate/features.h"
 #include "obol/evaluate/frechet.h"
+#include "obol/evaluate/junk.h"
 #include "obol/evaluate/wasserstein.h"
 
 namespace obol::evaluate {
@@ -38,6 +40,30 @@ Quality classes_seen(const Tensor& probabilities) {
   Quality found{.name = "classes_seen", .value = std::exp(entropy)};
   found.per_class.assign(shares.data_ptr<double>(), shares.data_ptr<double>() + classes);
   return found;
+}
+
+// The images as points among which junk is looked for; of one class where labels are missing.
+ClassedPoints points_of(const Tensor& features, const LabelledImages& images, Labels labels) {
+  return {junk_spaces(features, images.images),
+          labels == Labels::kGiven ? images.labels : torch::zeros_like(images.labels)};
+}
+
+void add_junk(const ClassedPoints& real, const ClassedPoints& made, const QualityOptions& options,
+              std::vector<Quality>& result) {
+  const bool is_labelled = options.labels == Labels::kGiven;
+  const std::optional<Junk> found =
+      junk(real, made, is_labelled ? options.training.num_classes : 1);
+  if (!found) {
+    log_warning("the junk rate is left out: it takes {} real images in classes of two or more",
+                2 * kFewestForJunk);
+    return;
+  }
+  Quality& quality = result.emplace_back();
+  quality.name = kJunkRate;
+  quality.value = found->rate;
+  if (is_labelled) quality.per_class = found->per_class;
+  quality.between_real = found->expected_of_real;
+  quality.against = "half of " + options.against;
 }
 
 // One half of the real images makes the feature space, the other is compared in it: neither the
@@ -71,6 +97,8 @@ std::vector<Quality> in_feature_space(const LabelledImages& synthetic, const Lab
       one("density", found.density),
       one("coverage", found.coverage)};
   if (options.labels == Labels::kMissing) result.push_back(classes_seen(made.probabilities));
+  add_junk(points_of(held_out, halves.second, options.labels),
+           points_of(made.features, synthetic, options.labels), options, result);
   return result;
 }
 

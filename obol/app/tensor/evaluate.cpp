@@ -166,6 +166,8 @@ EvaluateAnswer evaluate(const EvaluateRequest& request) {
   const LabelledImages synthetic = to_images(made);
 
   EvaluateAnswer answer{.evaluation = compare(work, made, synthetic)};
+  if (const std::string junk = evaluate::junk_warning(answer.evaluation); !junk.empty())
+    log_warning("{}", junk);
   answer.outside = look_outside(work, synthetic, answer.evaluation);
   answer.evaluation.seconds = run::in_tenths(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
