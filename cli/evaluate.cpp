@@ -24,8 +24,10 @@ struct EvaluateArguments {
 
 void print_classifiers(const Evaluation& found) {
   if (found.classifiers.empty()) return;
-  std::cout << fmt::format("trained on {} synthetic images, tested on {} real ones ({} protocol)\n",
-                           *found.synthetic, *found.test, found.protocol);
+  std::cout << fmt::format(
+      "trained on {} synthetic images, tested on {} real ones ({} protocol, version "
+      "{})\n",
+      *found.synthetic, *found.test, found.protocol, *found.protocol_version);
   for (const evaluate::ClassifierScore& score : found.classifiers) {
     const bool is_repeated = score.accuracies.size() > 1;
     const auto spread = [&](double deviation, int digits) {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "obol/base/error.h"
+#include "obol/evaluate/logistic.h"
 #include "obol/evaluate/roc.h"
+#include "obol/evaluate/spread.h"
 
 namespace obol::evaluate {
 namespace {
@@ -24,8 +26,8 @@ constexpr std::int64_t kStepsInAnEpoch = 100;
 // whole batch are handed back to the system and faulted in anew each time.
 constexpr std::int64_t kPartOfBatch = 50;
 constexpr double kLearningRate = 1e-3;
-constexpr std::int64_t kHeldOut = 10;     // one in so many
-constexpr std::int64_t kIterations = 10;  // of L-BFGS: what counts as an epoch
+constexpr std::int64_t kHeldOut = 10;      // one in so many
+constexpr std::int64_t kEvaluations = 10;  // of the objective of logistic regression: an epoch
 
 struct Patience {
   std::int64_t epochs;
@@ -74,55 +76,37 @@ double accuracy(model::Classifier& classifier, const LabelledImages& data) {
 // One epoch of training.
 class Trainer {
  public:
-  Trainer(model::Classifier& classifier, const LabelledImages& data, const std::string& kind)
-      : classifier_(classifier), data_(data) {
-    if (kind == "logreg")
-      lbfgs_ = std::make_unique<torch::optim::LBFGS>(
-          classifier.parameters(),
-          torch::optim::LBFGSOptions(1).max_iter(kIterations).line_search_fn("strong_wolfe"));
-    else
-      adam_ = std::make_unique<torch::optim::Adam>(classifier.parameters(),
-                                                   torch::optim::AdamOptions(kLearningRate));
-  }
+  Trainer(model::Classifier& classifier, const LabelledImages& data)
+      : classifier_(classifier),
+        data_(data),
+        adam_(classifier.parameters(), torch::optim::AdamOptions(kLearningRate)) {}
 
   void epoch() {
     classifier_.train();
-    if (lbfgs_)
-      lbfgs_->step([&] {
-        lbfgs_->zero_grad();
-        return add_loss(data_, data_.labels.size(0));
-      });
-    else
-      pass_by_adam();
-  }
-
- private:
-  // The share of some images in the mean loss of `total`, and of its gradient.
-  Tensor add_loss(const LabelledImages& images, std::int64_t total) {
-    const Tensor logits = classifier_.forward(images.images);
-    Tensor sum = at::cross_entropy_loss(logits, images.labels, {}, at::Reduction::Sum) /
-                 static_cast<double>(total);
-    sum.backward();
-    return sum.detach();
-  }
-
-  void pass_by_adam() {
     const std::int64_t count = data_.labels.size(0);
     const Tensor order = torch::randperm(count, data_.labels.options());
     // Few images would else be seen in a handful of steps, and little be learned of them.
     const auto size = std::clamp(count / kStepsInAnEpoch, kSmallestBatch, kBatch);
     for (const Tensor& batch : order.split(size)) {
-      adam_->zero_grad();
+      adam_.zero_grad();
       for (const Tensor& part : batch.split(batch.is_cpu() ? kPartOfBatch : kBatch))
         add_loss(rows_of(data_, part), batch.size(0));
-      adam_->step();
+      adam_.step();
     }
+  }
+
+ private:
+  // The share of some images in the mean loss of `total`, and of its gradient.
+  void add_loss(const LabelledImages& images, std::int64_t total) {
+    const Tensor logits = classifier_.forward(images.images);
+    const Tensor sum = at::cross_entropy_loss(logits, images.labels, {}, at::Reduction::Sum) /
+                       static_cast<double>(total);
+    sum.backward();
   }
 
   model::Classifier& classifier_;
   const LabelledImages& data_;
-  std::unique_ptr<torch::optim::LBFGS> lbfgs_;
-  std::unique_ptr<torch::optim::Adam> adam_;
+  torch::optim::Adam adam_;
 };
 
 std::vector<Tensor> copies_of(const std::vector<Tensor>& tensors) {
@@ -142,7 +126,7 @@ void train_until_it_rests(model::Classifier& classifier, const LabelledImages& t
                           const LabelledImages& held_out, const DownstreamOptions& options,
                           const EpochReport& report) {
   const Patience patience = patience_of(options.protocol);
-  Trainer trainer(classifier, training, options.classifier);
+  Trainer trainer(classifier, training);
   double best = -1;
   std::int64_t best_epoch = 0;
   std::vector<Tensor> best_weights;
@@ -160,6 +144,18 @@ void train_until_it_rests(model::Classifier& classifier, const LabelledImages& t
   restore(classifier, best_weights);
 }
 
+void train_logistic(model::Classifier& classifier, const LabelledImages& data,
+                    const EpochReport& report) {
+  std::int64_t evaluations = 0;
+  const auto count = [&] {
+    if (++evaluations % kEvaluations == 0 && report)
+      report({evaluations / kEvaluations, std::nullopt});
+  };
+  const std::int64_t classes = classifier.parameters().front().size(0);
+  const LogisticFit fit = fit_logistic(data.images, data.labels, classes, {}, count);
+  restore(classifier, {fit.weights, fit.intercepts});
+}
+
 // [n, classes], where the classifier is.
 Tensor logits_of(model::Classifier& classifier, const Tensor& images) {
   const torch::NoGradGuard no_grad;
@@ -169,21 +165,6 @@ Tensor logits_of(model::Classifier& classifier, const Tensor& images) {
   for (const Tensor& part : images.split(kBatch))
     parts.push_back(classifier.forward(part.to(device)));
   return torch::cat(parts);
-}
-
-struct Spread {
-  double mean = 0;
-  double deviation = 0;  // of the sample; 0 of one value
-};
-
-Spread spread_of(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  Spread spread;
-  for (const double value : values) spread.mean += value / count;
-  double squares = 0;
-  for (const double value : values) squares += std::pow(value - spread.mean, 2);
-  if (count > 1) spread.deviation = std::sqrt(squares / (count - 1));
-  return spread;
 }
 
 Tensor shuffled(std::int64_t count, std::uint64_t seed) {
@@ -263,6 +244,8 @@ void train(model::Classifier& classifier, const LabelledImages& data,
   if (count < 2)
     throw InvalidArgument(violation("the number of images to train on", "at least 2", count));
   classifier.to(options.device);
+  if (options.classifier == "logreg")
+    return train_logistic(classifier, on_device(data, options.device), report);
   const Tensor order = torch::randperm(count, at::kLong).to(data.labels.device());
   const std::int64_t held = std::max<std::int64_t>(1, count / kHeldOut);
   train_until_it_rests(classifier, on_device(rows_of(data, order.slice(0, held)), options.device),

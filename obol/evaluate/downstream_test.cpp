@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
+#include "obol/evaluate/logistic.h"
 
 namespace obol::evaluate {
 namespace {
@@ -59,7 +60,7 @@ TEST(TrainAndTest, RepeatsWithItsSeed) {
   for (auto& list : scores)
     train_and_test(
         synthetic, real, {.classifier = "cnn", .seed = 5},
-        [&](const EpochResult& progress) { list.push_back(progress.held_out_accuracy); });
+        [&](const EpochResult& progress) { list.push_back(progress.held_out_accuracy.value()); });
   EXPECT_EQ(scores[0], scores[1]);
 }
 
@@ -74,8 +75,8 @@ TEST(TrainAndTest, StopsByItsPatience) {
     train_and_test(synthetic, real, {.classifier = "mlp", .protocol = protocol},
                    [&](const EpochResult& progress) {
                      last = progress.epoch;
-                     if (progress.held_out_accuracy <= best) return;
-                     best = progress.held_out_accuracy;
+                     if (progress.held_out_accuracy.value() <= best) return;
+                     best = progress.held_out_accuracy.value();
                      best_epoch = last;
                    });
     return std::pair{best_epoch, last};
@@ -84,6 +85,19 @@ TEST(TrainAndTest, StopsByItsPatience) {
   EXPECT_EQ(quick_last, std::min<std::int64_t>(12, quick_best + 3));
   const auto [paper_best, paper_last] = epochs(Protocol::kPaper);
   EXPECT_EQ(paper_last, paper_best + 30);
+}
+
+// Which half of the images is held out by chance has no part in it.
+TEST(TrainAndTest, TrainsLogisticRegressionOnAllImagesWhateverTheSeed) {
+  torch::manual_seed(0);
+  LabelledImages synthetic = blobs(120);
+  synthetic.images = synthetic.images + torch::rand({120, 1, 8, 8});
+  const auto weights = [&](std::uint64_t seed) {
+    return train_classifier(synthetic, {.classifier = "logreg", .seed = seed})->parameters()[0];
+  };
+  EXPECT_TRUE(weights(1).allclose(weights(2), 0, 1e-6));
+  EXPECT_TRUE(weights(1).allclose(
+      fit_logistic(synthetic.images, synthetic.labels, 3).weights.to(torch::kFloat), 0, 1e-6));
 }
 
 TEST(TrainAndTest, RefusesWhatDoesNotFit) {

@@ -215,6 +215,7 @@ void visit(MemorisationScore& score, const Visitor& member) {
 template <class Visitor>
 void visit(Evaluation& evaluation, const Visitor& member) {
   member("protocol", evaluation.protocol);
+  member("protocol_version", evaluation.protocol_version);
   member("synthetic", evaluation.synthetic);
   member("test", evaluation.test);
   member("against", evaluation.against);

@@ -79,8 +79,13 @@ struct Suite {
   std::vector<SuiteScore> scores;
 };
 
+// How classifiers are trained. Version 1, which files do not name, had logistic regression without
+// a penalty, stopped on held-out images; version 2 has scikit-learn's defaults.
+inline constexpr std::int64_t kProtocolVersion = 2;
+
 struct Evaluation {
-  std::string protocol;  // empty for what was computed with private records
+  std::string protocol;                          // empty for what was computed with private records
+  std::optional<std::int64_t> protocol_version;  // 1 where it is missing
   std::optional<std::int64_t> synthetic;
   std::optional<std::int64_t> test;
   std::string against;  // what the real images are, in words

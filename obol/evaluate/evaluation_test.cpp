@@ -32,6 +32,7 @@ std::string with(std::string_view member) {
 TEST(Evaluation, ReadsEveryPart) {
   const Evaluation evaluation = Evaluation::from_json(kEvaluation, "e.json");
   EXPECT_EQ(evaluation.protocol, "quick");
+  EXPECT_FALSE(evaluation.protocol_version) << "the first";
   EXPECT_EQ(evaluation.synthetic, 60000);
   EXPECT_EQ(evaluation.seeds, 5);
   EXPECT_EQ(evaluation.classes, (std::vector<std::string>{"circle", "square"}));
@@ -66,6 +67,7 @@ constexpr const char* kWhole = R"({
   "format": "obol-evaluation",
   "version": 1,
   "protocol": "paper",
+  "protocol_version": 2,
   "synthetic": 60000,
   "test": 10000,
   "against": "test",

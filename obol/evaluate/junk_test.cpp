@@ -128,8 +128,8 @@ Tensor blots(std::int64_t count) {
 
 TEST_F(JunkOnFashion, IsWhatWasPlantedAndHardlyARealImage) {
   torch::manual_seed(2);
-  // 2 of 1401 are expected; more than 14 of 1,400 has a probability of 3e-4 (beta-binomial), and the
-  // seeds are fixed.
+  // 2 of 1401 are expected; more than 14 of 1,400 has a probability of 3e-4 (beta-binomial), and
+  // the seeds are fixed.
   EXPECT_LT(rate(other_), 0.01);
   const Tensor labels = other_.labels.slice(0, 0, 300);
   const auto is_junk = [&](const Tensor& images) { return rate({images, labels}); };

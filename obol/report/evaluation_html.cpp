@@ -200,7 +200,9 @@ std::string protocol_in_words(const Evaluation& evaluation) {
   text += " synthetic images and tested on";
   text += evaluation.test ? fmt::format(" {}", counted(*evaluation.test)) : "";
   text += " real ones. When to stop was decided on synthetic images that were held out";
-  if (!evaluation.protocol.empty()) text += fmt::format(" ({} protocol)", evaluation.protocol);
+  if (!evaluation.protocol.empty())
+    text += fmt::format(" ({} protocol, version {})", evaluation.protocol,
+                        evaluation.protocol_version.value_or(1));
   if (evaluation.seeds.value_or(1) > 1)
     text += fmt::format("; mean and spread over {} repetitions", *evaluation.seeds);
   return text + ".";

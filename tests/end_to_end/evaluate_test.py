@@ -70,7 +70,7 @@ class Evaluation(WithImages):
         self.assertEqual((found["format"], found["version"]), ("obol-evaluation", 1))
         self.assertEqual((found["synthetic"], found["test"], found["seeds"]), (300, 120, 2))
         self.assertEqual(found["classes"], ["0", "1", "2"])
-        self.assertEqual(found["protocol"], "quick")
+        self.assertEqual((found["protocol"], found["protocol_version"]), ("quick", 2))
         self.assertEqual(list(found["classifiers"]), ["logreg", "mlp"])
         for score in found["classifiers"].values():
             self.assertEqual(len(score["accuracies"]), 2)
@@ -94,6 +94,8 @@ class Evaluation(WithImages):
         self.assertGreaterEqual(max(junk["per_class"]), junk["value"])
         self.assertAlmostEqual(junk["between_real"], 1 / 61)
         self.assertGreater(quality["classifier_fid"]["value"], 0)
+        self.assertGreater(quality["wasserstein_exact"]["deviation"], 0, "over two seeds")
+        self.assertTrue(all("deviation" in one for one in quality.values()))
         self.assertFalse((self.trained / "private" / "evaluation.json").exists())
 
     def test_images_of_a_file_are_measured_against_other_images(self):
@@ -117,7 +119,7 @@ class Evaluation(WithImages):
     def test_people_read_sentences(self):
         said = obol("evaluate", self.samples, "--against", self.data, "--classifiers", "logreg",
                     "--seeds", 2).stdout
-        self.assertIn("trained on 240 synthetic images, tested on 120 real ones (quick protocol)",
+        self.assertIn("trained on 240 synthetic images, tested on 120 real ones (quick protocol, version 2)",
                       said)
         self.assertRegex(said, r"  logreg +\d+\.\d% \+- \d+\.\d, balanced \d+\.\d% \+- \d+\.\d, "
                                r"AUC \d\.\d{3} \+- \d\.\d{3}\n")
