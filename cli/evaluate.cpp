@@ -22,12 +22,19 @@ struct EvaluateArguments {
 
 void print_classifiers(const Evaluation& found) {
   if (found.classifiers.empty()) return;
-  std::cout << fmt::format("trained on {} synthetic images, tested on {} real ones ({} protocol)\n",
-                           *found.synthetic, *found.test, found.protocol);
+  std::cout << fmt::format(
+      "trained on {} synthetic images, tested on {} real ones ({} protocol, version "
+      "{})\n",
+      *found.synthetic, *found.test, found.protocol, *found.protocol_version);
   for (const evaluate::ClassifierScore& score : found.classifiers) {
-    std::cout << fmt::format("  {:<22}{:.1f}%", score.classifier, 100 * *score.accuracy);
-    if (score.accuracies.size() > 1) std::cout << fmt::format(" +- {:.1f}", 100 * *score.deviation);
-    std::cout << '\n';
+    const bool is_repeated = score.accuracies.size() > 1;
+    const auto spread = [&](double deviation, int digits) {
+      return is_repeated ? fmt::format(" +- {:.{}f}", deviation, digits) : std::string();
+    };
+    std::cout << fmt::format(
+        "  {:<22}{:.1f}%{}, balanced {:.1f}%{}, AUC {:.3f}{}\n", score.classifier,
+        100 * *score.accuracy, spread(100 * *score.deviation, 1), 100 * *score.balanced_accuracy,
+        spread(100 * *score.balanced_deviation, 1), *score.auc, spread(*score.auc_deviation, 3));
   }
   if (!found.suite) return;
   std::cout << fmt::format("trained on {} of them, with scikit-learn's defaults\n",
@@ -36,10 +43,22 @@ void print_classifiers(const Evaluation& found) {
     std::cout << fmt::format("  {:<22}{:.1f}%\n", score.classifier, 100 * score.accuracy);
 }
 
+void print_junk(const evaluate::Quality& junk) {
+  std::cout << fmt::format("  {:<22}{:.1f}%", junk.name, 100 * *junk.value);
+  if (junk.deviation) std::cout << fmt::format(" +- {:.1f}", 100 * *junk.deviation);
+  if (junk.between_real)
+    std::cout << fmt::format(" ({:.2g}% expected of real ones)", 100 * *junk.between_real);
+  std::cout << '\n';
+}
+
 void print_quality(const std::vector<evaluate::Quality>& quality) {
   if (quality.empty()) return;
   std::cout << "the images themselves\n";
   for (const evaluate::Quality& metric : quality) {
+    if (metric.name == evaluate::kJunkRate) {
+      print_junk(metric);
+      continue;
+    }
     std::cout << fmt::format("  {:<22}{:.4g}", metric.name, *metric.value);
     if (metric.deviation) std::cout << fmt::format(" +- {:.2g}", *metric.deviation);
     if (metric.between_real)
@@ -54,8 +73,11 @@ void print_outside(const Evaluation& outside, const Path& file) {
   std::cout << fmt::format("computed with the private images, outside the guarantee ({})\n",
                            file.string());
   for (const evaluate::ClassifierScore& score : outside.classifiers)
-    std::cout << fmt::format("  {:<22}{:.1f}% trained on real images, of which {:.0f}% is kept\n",
-                             score.classifier, 100 * *score.on_real, 100 * *score.calibrated);
+    std::cout << fmt::format(
+        "  {:<22}{:.1f}% (balanced {:.1f}%, AUC {:.3f}) trained on real images, of "
+        "which {:.0f}% is kept\n",
+        score.classifier, 100 * *score.on_real, 100 * *score.balanced_on_real, *score.auc_on_real,
+        100 * *score.calibrated);
   if (const auto& found = outside.memorisation)
     std::cout << fmt::format("  {:<22}{:.3f} ({:.3f} to {:.3f}; 1: none)\n", "memorisation ratio",
                              *found->ratio, *found->low, *found->high);

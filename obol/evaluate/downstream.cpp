@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "obol/base/error.h"
+#include "obol/evaluate/logistic.h"
+#include "obol/evaluate/roc.h"
+#include "obol/evaluate/spread.h"
 
 namespace obol::evaluate {
 namespace {
@@ -23,8 +26,8 @@ constexpr std::int64_t kStepsInAnEpoch = 100;
 // whole batch are handed back to the system and faulted in anew each time.
 constexpr std::int64_t kPartOfBatch = 50;
 constexpr double kLearningRate = 1e-3;
-constexpr std::int64_t kHeldOut = 10;     // one in so many
-constexpr std::int64_t kIterations = 10;  // of L-BFGS: what counts as an epoch
+constexpr std::int64_t kHeldOut = 10;      // one in so many
+constexpr std::int64_t kEvaluations = 10;  // of the objective of logistic regression: an epoch
 
 struct Patience {
   std::int64_t epochs;
@@ -73,55 +76,37 @@ double accuracy(model::Classifier& classifier, const LabelledImages& data) {
 // One epoch of training.
 class Trainer {
  public:
-  Trainer(model::Classifier& classifier, const LabelledImages& data, const std::string& kind)
-      : classifier_(classifier), data_(data) {
-    if (kind == "logreg")
-      lbfgs_ = std::make_unique<torch::optim::LBFGS>(
-          classifier.parameters(),
-          torch::optim::LBFGSOptions(1).max_iter(kIterations).line_search_fn("strong_wolfe"));
-    else
-      adam_ = std::make_unique<torch::optim::Adam>(classifier.parameters(),
-                                                   torch::optim::AdamOptions(kLearningRate));
-  }
+  Trainer(model::Classifier& classifier, const LabelledImages& data)
+      : classifier_(classifier),
+        data_(data),
+        adam_(classifier.parameters(), torch::optim::AdamOptions(kLearningRate)) {}
 
   void epoch() {
     classifier_.train();
-    if (lbfgs_)
-      lbfgs_->step([&] {
-        lbfgs_->zero_grad();
-        return add_loss(data_, data_.labels.size(0));
-      });
-    else
-      pass_by_adam();
-  }
-
- private:
-  // The share of some images in the mean loss of `total`, and of its gradient.
-  Tensor add_loss(const LabelledImages& images, std::int64_t total) {
-    const Tensor logits = classifier_.forward(images.images);
-    Tensor sum = at::cross_entropy_loss(logits, images.labels, {}, at::Reduction::Sum) /
-                 static_cast<double>(total);
-    sum.backward();
-    return sum.detach();
-  }
-
-  void pass_by_adam() {
     const std::int64_t count = data_.labels.size(0);
     const Tensor order = torch::randperm(count, data_.labels.options());
     // Few images would else be seen in a handful of steps, and little be learned of them.
     const auto size = std::clamp(count / kStepsInAnEpoch, kSmallestBatch, kBatch);
     for (const Tensor& batch : order.split(size)) {
-      adam_->zero_grad();
+      adam_.zero_grad();
       for (const Tensor& part : batch.split(batch.is_cpu() ? kPartOfBatch : kBatch))
         add_loss(rows_of(data_, part), batch.size(0));
-      adam_->step();
+      adam_.step();
     }
+  }
+
+ private:
+  // The share of some images in the mean loss of `total`, and of its gradient.
+  void add_loss(const LabelledImages& images, std::int64_t total) {
+    const Tensor logits = classifier_.forward(images.images);
+    const Tensor sum = at::cross_entropy_loss(logits, images.labels, {}, at::Reduction::Sum) /
+                       static_cast<double>(total);
+    sum.backward();
   }
 
   model::Classifier& classifier_;
   const LabelledImages& data_;
-  std::unique_ptr<torch::optim::LBFGS> lbfgs_;
-  std::unique_ptr<torch::optim::Adam> adam_;
+  torch::optim::Adam adam_;
 };
 
 std::vector<Tensor> copies_of(const std::vector<Tensor>& tensors) {
@@ -141,7 +126,7 @@ void train_until_it_rests(model::Classifier& classifier, const LabelledImages& t
                           const LabelledImages& held_out, const DownstreamOptions& options,
                           const EpochReport& report) {
   const Patience patience = patience_of(options.protocol);
-  Trainer trainer(classifier, training, options.classifier);
+  Trainer trainer(classifier, training);
   double best = -1;
   std::int64_t best_epoch = 0;
   std::vector<Tensor> best_weights;
@@ -157,6 +142,29 @@ void train_until_it_rests(model::Classifier& classifier, const LabelledImages& t
     }
   }
   restore(classifier, best_weights);
+}
+
+void train_logistic(model::Classifier& classifier, const LabelledImages& data,
+                    const EpochReport& report) {
+  std::int64_t evaluations = 0;
+  const auto count = [&] {
+    if (++evaluations % kEvaluations == 0 && report)
+      report({evaluations / kEvaluations, std::nullopt});
+  };
+  const std::int64_t classes = classifier.parameters().front().size(0);
+  const LogisticFit fit = fit_logistic(data.images, data.labels, classes, {}, count);
+  restore(classifier, {fit.weights, fit.intercepts});
+}
+
+// [n, classes], where the classifier is.
+Tensor logits_of(model::Classifier& classifier, const Tensor& images) {
+  const torch::NoGradGuard no_grad;
+  const torch::Device device = classifier.parameters().front().device();
+  classifier.eval();
+  std::vector<Tensor> parts;
+  for (const Tensor& part : images.split(kBatch))
+    parts.push_back(classifier.forward(part.to(device)));
+  return torch::cat(parts);
 }
 
 Tensor shuffled(std::int64_t count, std::uint64_t seed) {
@@ -193,16 +201,35 @@ std::vector<double> TestResult::per_class() const {
   return {shares.data_ptr<double>(), shares.data_ptr<double>() + shares.numel()};
 }
 
+double TestResult::balanced_accuracy() const {
+  double sum = 0;
+  double count = 0;
+  for (const double share : per_class()) {
+    if (std::isnan(share)) continue;
+    sum += share;
+    ++count;
+  }
+  return sum / count;
+}
+
 ClassifierScore summary(const std::string& classifier, const std::vector<TestResult>& results) {
-  ClassifierScore score{.classifier = classifier, .accuracy = 0, .deviation = 0};
-  const auto count = static_cast<double>(results.size());
+  ClassifierScore score;
+  score.classifier = classifier;
+  std::vector<double> balanced;
+  std::vector<double> areas;
   for (const TestResult& result : results) {
     score.accuracies.push_back(result.accuracy);
-    *score.accuracy += result.accuracy / count;
+    balanced.push_back(result.balanced_accuracy());
+    areas.push_back(result.auc);
   }
-  double squares = 0;
-  for (const double value : score.accuracies) squares += std::pow(value - *score.accuracy, 2);
-  if (count > 1) score.deviation = std::sqrt(squares / (count - 1));
+  const auto set = [](const std::vector<double>& values, auto& mean, auto& deviation) {
+    const Spread spread = spread_of(values);
+    mean = spread.mean;
+    deviation = spread.deviation;
+  };
+  set(score.accuracies, score.accuracy, score.deviation);
+  set(balanced, score.balanced_accuracy, score.balanced_deviation);
+  set(areas, score.auc, score.auc_deviation);
   const Tensor counts = results.front().confusion.contiguous();
   const auto* row = counts.data_ptr<std::int64_t>();
   for (std::int64_t k = 0; k < counts.size(0); ++k, row += counts.size(1))
@@ -217,6 +244,8 @@ void train(model::Classifier& classifier, const LabelledImages& data,
   if (count < 2)
     throw InvalidArgument(violation("the number of images to train on", "at least 2", count));
   classifier.to(options.device);
+  if (options.classifier == "logreg")
+    return train_logistic(classifier, on_device(data, options.device), report);
   const Tensor order = torch::randperm(count, at::kLong).to(data.labels.device());
   const std::int64_t held = std::max<std::int64_t>(1, count / kHeldOut);
   train_until_it_rests(classifier, on_device(rows_of(data, order.slice(0, held)), options.device),
@@ -225,23 +254,19 @@ void train(model::Classifier& classifier, const LabelledImages& data,
 }
 
 Tensor predict(model::Classifier& classifier, const Tensor& images) {
-  const torch::NoGradGuard no_grad;
-  const torch::Device device = classifier.parameters().front().device();
-  classifier.eval();
-  std::vector<Tensor> classes;
-  for (const Tensor& part : images.split(kBatch))
-    classes.push_back(classifier.forward(part.to(device)).argmax(1));
-  return torch::cat(classes);
+  return logits_of(classifier, images).argmax(1);
 }
 
 TestResult test(model::Classifier& classifier, const LabelledImages& data,
                 std::int64_t num_classes) {
   check_classes(data, "real", num_classes);
-  const Tensor predicted = predict(classifier, data.images).cpu();
-  const Tensor cells = data.labels.cpu() * num_classes + predicted;
+  const Tensor logits = logits_of(classifier, data.images).cpu();
+  const Tensor labels = data.labels.cpu();
+  const Tensor cells = labels * num_classes + logits.argmax(1);
   const Tensor confusion =
       torch::bincount(cells, {}, num_classes * num_classes).view({num_classes, num_classes});
-  return {confusion.trace().item<double>() / static_cast<double>(data.labels.size(0)), confusion};
+  return {confusion.trace().item<double>() / static_cast<double>(data.labels.size(0)), confusion,
+          macro_area_under_roc(logits, labels)};
 }
 
 std::shared_ptr<model::Classifier> train_classifier(const LabelledImages& data,

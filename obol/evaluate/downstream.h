@@ -5,12 +5,14 @@
 //   result.accuracy, result.confusion, result.per_class()
 //
 // When to stop is decided on a tenth of the synthetic data that is held out, never on real data;
-// the test data is looked at once, by the network that did best on that tenth.
+// the test data is looked at once, by the network that did best on that tenth. Logistic regression
+// has nothing to decide, and is trained on all of it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +44,7 @@ enum class Protocol {
 };
 
 struct DownstreamOptions {
-  std::string classifier = "cnn";  // logreg (by L-BFGS), mlp or cnn (by Adam)
+  std::string classifier = "cnn";  // logreg (by fit_logistic), mlp or cnn (by Adam)
   Protocol protocol = Protocol::kQuick;
   std::uint64_t seed = 0;  // of weights, order, dropout and hold-out
   torch::Device device = torch::kCPU;
@@ -50,23 +52,28 @@ struct DownstreamOptions {
 };
 
 struct EpochResult {
-  std::int64_t epoch = 0;  // from 1
-  double held_out_accuracy = 0;
+  std::int64_t epoch = 0;                   // from 1
+  std::optional<double> held_out_accuracy;  // none of logreg, which holds nothing out
 };
 using EpochReport = std::function<void(const EpochResult&)>;
 
 struct TestResult {
   double accuracy = 0;
   torch::Tensor confusion;  // [classes, classes] counts; rows are the true classes
+  double auc = 0;           // macro_area_under_roc, see obol/evaluate/roc.h
 
   // Of each class; NaN where there was none to test.
   [[nodiscard]] std::vector<double> per_class() const;
+  // Its mean over the classes that there were.
+  [[nodiscard]] double balanced_accuracy() const;
 };
 
-// Mean and spread of the accuracies, one of each repetition; the rest is of the first.
+// Mean and spread of accuracies and areas, one of each repetition; confusion and accuracy of each
+// class are those of the first.
 ClassifierScore summary(const std::string& classifier, const std::vector<TestResult>& results);
 
-// Trains on nine tenths of the data; the weights that did best on the other tenth stay.
+// Trains on nine tenths of the data; the weights that did best on the other tenth stay. With
+// options.classifier "logreg", trains weights and intercepts on all of the data.
 void train(model::Classifier& classifier, const LabelledImages& data,
            const DownstreamOptions& options, const EpochReport& report = {});
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
+#include "obol/evaluate/logistic.h"
 
 namespace obol::evaluate {
 namespace {
@@ -59,7 +60,7 @@ TEST(TrainAndTest, RepeatsWithItsSeed) {
   for (auto& list : scores)
     train_and_test(
         synthetic, real, {.classifier = "cnn", .seed = 5},
-        [&](const EpochResult& progress) { list.push_back(progress.held_out_accuracy); });
+        [&](const EpochResult& progress) { list.push_back(progress.held_out_accuracy.value()); });
   EXPECT_EQ(scores[0], scores[1]);
 }
 
@@ -74,8 +75,8 @@ TEST(TrainAndTest, StopsByItsPatience) {
     train_and_test(synthetic, real, {.classifier = "mlp", .protocol = protocol},
                    [&](const EpochResult& progress) {
                      last = progress.epoch;
-                     if (progress.held_out_accuracy <= best) return;
-                     best = progress.held_out_accuracy;
+                     if (progress.held_out_accuracy.value() <= best) return;
+                     best = progress.held_out_accuracy.value();
                      best_epoch = last;
                    });
     return std::pair{best_epoch, last};
@@ -84,6 +85,19 @@ TEST(TrainAndTest, StopsByItsPatience) {
   EXPECT_EQ(quick_last, std::min<std::int64_t>(12, quick_best + 3));
   const auto [paper_best, paper_last] = epochs(Protocol::kPaper);
   EXPECT_EQ(paper_last, paper_best + 30);
+}
+
+// Which half of the images is held out by chance has no part in it.
+TEST(TrainAndTest, TrainsLogisticRegressionOnAllImagesWhateverTheSeed) {
+  torch::manual_seed(0);
+  LabelledImages synthetic = blobs(120);
+  synthetic.images = synthetic.images + torch::rand({120, 1, 8, 8});
+  const auto weights = [&](std::uint64_t seed) {
+    return train_classifier(synthetic, {.classifier = "logreg", .seed = seed})->parameters()[0];
+  };
+  EXPECT_TRUE(weights(1).allclose(weights(2), 0, 1e-6));
+  EXPECT_TRUE(weights(1).allclose(
+      fit_logistic(synthetic.images, synthetic.labels, 3).weights.to(torch::kFloat), 0, 1e-6));
 }
 
 TEST(TrainAndTest, RefusesWhatDoesNotFit) {
@@ -118,6 +132,41 @@ TEST(TrainAndTest, CountsWhatWasTakenForWhat) {
   EXPECT_GT(per_class[0], 0.95);
   EXPECT_LT(per_class[2], 0.05);
   EXPECT_TRUE(std::isnan(per_class[3]));
+  EXPECT_DOUBLE_EQ(result.balanced_accuracy(), (per_class[0] + per_class[1] + per_class[2]) / 3);
+}
+
+// Takes everything for class 0, of which there is most.
+class AlwaysFirst final : public model::Classifier {
+ public:
+  AlwaysFirst() { register_parameter("none", torch::zeros({1})); }
+  Tensor forward(const Tensor& images) override {
+    return torch::tensor({1.0F, 0.0F}).expand({images.size(0), 2});
+  }
+};
+
+TEST(Test, DoesNotMistakeTheFrequentClassForSkill) {
+  const LabelledImages data{torch::zeros({10, 1, 2, 2}),
+                            at::arange(10, at::kLong).ge(9).to(at::kLong)};
+  AlwaysFirst classifier;
+  const TestResult result = test(classifier, data, 2);
+  EXPECT_DOUBLE_EQ(result.accuracy, 0.9);
+  EXPECT_DOUBLE_EQ(result.balanced_accuracy(), 0.5);
+  EXPECT_DOUBLE_EQ(result.auc, 0.5);
+}
+
+TEST(Summary, HasMeanAndSpreadOfEachFigure) {
+  const auto result = [](double accuracy, std::vector<std::int64_t> counts, double auc) {
+    return TestResult{accuracy, torch::tensor(at::ArrayRef<std::int64_t>(counts)).view({2, 2}),
+                      auc};
+  };
+  const ClassifierScore score =
+      summary("cnn", {result(0.8, {8, 2, 0, 0}, 0.9), result(0.6, {6, 4, 1, 3}, 0.7)});
+  EXPECT_DOUBLE_EQ(*score.accuracy, 0.7);
+  EXPECT_DOUBLE_EQ(*score.deviation, std::sqrt(0.02));
+  EXPECT_DOUBLE_EQ(*score.balanced_accuracy, (0.8 + (0.6 + 0.75) / 2) / 2);
+  EXPECT_DOUBLE_EQ(*score.auc, 0.8);
+  EXPECT_DOUBLE_EQ(*score.auc_deviation, std::sqrt(0.02));
+  EXPECT_EQ(score.confusion, (std::vector<std::vector<std::int64_t>>{{8, 2}, {0, 0}}));
 }
 
 TEST(SomeOf, IsADrawWithoutReplacementThatRepeats) {

@@ -21,7 +21,9 @@ class Epochs {
       : progress_(label, protocol == Protocol::kQuick ? kQuickEpochs : 0, "epochs") {}
   void operator()(const EpochResult& at) {
     check_interrupt();
-    progress_.advance(1, fmt::format("{:.1f}% held out", 100 * at.held_out_accuracy));
+    progress_.advance(1, at.held_out_accuracy
+                             ? fmt::format("{:.1f}% held out", 100 * *at.held_out_accuracy)
+                             : std::string());
   }
 
  private:

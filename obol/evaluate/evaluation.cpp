@@ -166,9 +166,15 @@ void visit(ClassifierScore& score, const Visitor& member) {
   member("accuracy", score.accuracy);
   member("standard_deviation", score.deviation);
   member("accuracies", score.accuracies);
+  member("balanced_accuracy", score.balanced_accuracy);
+  member("balanced_deviation", score.balanced_deviation);
+  member("auc", score.auc);
+  member("auc_deviation", score.auc_deviation);
   member("confusion", score.confusion);
   member("per_class", score.per_class);
   member("on_real", score.on_real);
+  member("balanced_on_real", score.balanced_on_real);
+  member("auc_on_real", score.auc_on_real);
   member("calibrated", score.calibrated);
 }
 
@@ -209,6 +215,7 @@ void visit(MemorisationScore& score, const Visitor& member) {
 template <class Visitor>
 void visit(Evaluation& evaluation, const Visitor& member) {
   member("protocol", evaluation.protocol);
+  member("protocol_version", evaluation.protocol_version);
   member("synthetic", evaluation.synthetic);
   member("test", evaluation.test);
   member("against", evaluation.against);
@@ -263,6 +270,15 @@ const Quality* find_quality(const Evaluation& evaluation, std::string_view name)
   for (const Quality& quality : evaluation.quality)
     if (quality.name == name) return &quality;
   return nullptr;
+}
+
+std::string junk_warning(const Evaluation& evaluation) {
+  const Quality* junk = find_quality(evaluation, kJunkRate);
+  if (junk == nullptr || !junk->value || !(*junk->value > kMuchJunk)) return "";
+  return fmt::format(
+      "{:.1f}% of the generated images are junk: they lie further from the real images of their "
+      "class than 99.9% of real images do",
+      100 * *junk->value);
 }
 
 }  // namespace obol::evaluate

@@ -20,14 +20,25 @@ namespace obol::evaluate {
 // One classifier, trained on synthetic data and tested on real.
 struct ClassifierScore {
   std::string classifier;
-  std::optional<double> accuracy;                    // the mean over repetitions
-  std::optional<double> deviation;                   // over repetitions
-  std::vector<double> accuracies;                    // of each of them
+  std::optional<double> accuracy;           // the mean over repetitions
+  std::optional<double> deviation;          // over repetitions
+  std::vector<double> accuracies;           // of each of them
+  std::optional<double> balanced_accuracy;  // the mean over classes
+  std::optional<double> balanced_deviation;
+  std::optional<double> auc;  // area under the ROC curve, the mean of each class against the rest
+  std::optional<double> auc_deviation;
   std::vector<std::vector<std::int64_t>> confusion;  // [true class][predicted class], of the first
   std::vector<double> per_class;                     // NaN where there was none to test
   std::optional<double> on_real;  // accuracy of the same classifier, trained on real data
+  std::optional<double> balanced_on_real;
+  std::optional<double> auc_on_real;
   std::optional<double> calibrated;
 };
+
+// Quality's name for the share of generated images that look like nothing of their class; see
+// obol/evaluate/junk.h. More than kMuchJunk of it is worth a warning.
+inline constexpr const char* kJunkRate = "junk_rate";
+inline constexpr double kMuchJunk = 0.02;
 
 struct Quality {
   std::string name;  // "classifier_fid", "precision"
@@ -68,8 +79,13 @@ struct Suite {
   std::vector<SuiteScore> scores;
 };
 
+// How classifiers are trained. Version 1, which files do not name, had logistic regression without
+// a penalty, stopped on held-out images; version 2 has scikit-learn's defaults.
+inline constexpr std::int64_t kProtocolVersion = 2;
+
 struct Evaluation {
-  std::string protocol;  // empty for what was computed with private records
+  std::string protocol;                          // empty for what was computed with private records
+  std::optional<std::int64_t> protocol_version;  // 1 where it is missing
   std::optional<std::int64_t> synthetic;
   std::optional<std::int64_t> test;
   std::string against;  // what the real images are, in words
@@ -93,5 +109,8 @@ std::optional<Evaluation> read_evaluation(const Path& path);
 
 const ClassifierScore* find_score(const Evaluation& evaluation, std::string_view classifier);
 const Quality* find_quality(const Evaluation& evaluation, std::string_view name);
+
+// A sentence where more than kMuchJunk of the images are junk; empty otherwise.
+std::string junk_warning(const Evaluation& evaluation);
 
 }  // namespace obol::evaluate

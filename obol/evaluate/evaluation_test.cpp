@@ -32,6 +32,7 @@ std::string with(std::string_view member) {
 TEST(Evaluation, ReadsEveryPart) {
   const Evaluation evaluation = Evaluation::from_json(kEvaluation, "e.json");
   EXPECT_EQ(evaluation.protocol, "quick");
+  EXPECT_FALSE(evaluation.protocol_version) << "the first";
   EXPECT_EQ(evaluation.synthetic, 60000);
   EXPECT_EQ(evaluation.seeds, 5);
   EXPECT_EQ(evaluation.classes, (std::vector<std::string>{"circle", "square"}));
@@ -39,7 +40,12 @@ TEST(Evaluation, ReadsEveryPart) {
   ASSERT_NE(cnn, nullptr);
   EXPECT_EQ(cnn->accuracy, 0.951);
   EXPECT_EQ(cnn->deviation, 0.002);
+  EXPECT_EQ(cnn->balanced_accuracy, 0.947);
+  EXPECT_EQ(cnn->balanced_deviation, 0.003);
+  EXPECT_EQ(cnn->auc, 0.9871);
+  EXPECT_EQ(cnn->auc_deviation, 0.0012);
   EXPECT_EQ(cnn->on_real, 0.991);
+  EXPECT_EQ(cnn->balanced_on_real, 0.985);
   EXPECT_EQ(cnn->calibrated, 0.96);
   EXPECT_EQ(cnn->confusion, (std::vector<std::vector<std::int64_t>>{{97, 3}, {0, 100}}));
   EXPECT_EQ(cnn->per_class, (std::vector<double>{0.97, 1.0}));
@@ -61,6 +67,7 @@ constexpr const char* kWhole = R"({
   "format": "obol-evaluation",
   "version": 1,
   "protocol": "paper",
+  "protocol_version": 2,
   "synthetic": 60000,
   "test": 10000,
   "against": "test",
@@ -77,6 +84,10 @@ constexpr const char* kWhole = R"({
       "accuracies": [
         0.951
       ],
+      "balanced_accuracy": 0.94,
+      "balanced_deviation": 0.01,
+      "auc": 0.99,
+      "auc_deviation": 0.002,
       "confusion": [
         [
           97
@@ -129,6 +140,20 @@ TEST(Evaluation, KeepsTheClassOfANumberBesideOneThatIsMissing) {
   ASSERT_EQ(found.classifiers[0].per_class.size(), 2U);
   EXPECT_TRUE(std::isnan(found.classifiers[0].per_class[0]));
   EXPECT_EQ(found.classifiers[0].per_class[1], 0.5);
+}
+
+TEST(Evaluation, WarnsOfMuchJunkAlone) {
+  EXPECT_EQ(junk_warning(Evaluation::from_json(kEvaluation, "e.json")),
+            "3.1% of the generated images are junk: they lie further from the real images of their "
+            "class than 99.9% of real images do");
+  const auto warning = [](const char* value) {
+    return junk_warning(Evaluation::from_json(
+        with(fmt::format(R"("quality":{{"junk_rate":{}}})", value)), "e.json"));
+  };
+  EXPECT_NE(warning(R"({"value":0.0201})"), "");
+  EXPECT_EQ(warning(R"({"value":0.02})"), "");
+  EXPECT_EQ(warning(R"({"value":null})"), "");
+  EXPECT_EQ(junk_warning({}), "");
 }
 
 TEST(Evaluation, MayBeOfNothing) {

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include "obol/base/console.h"
 #include "obol/base/interrupt.h"
 #include "obol/evaluate/epochs.h"
 #include "obol/evaluate/features.h"
 #include "obol/evaluate/frechet.h"
+#include "obol/evaluate/junk.h"
+#include "obol/evaluate/spread.h"
 #include "obol/evaluate/wasserstein.h"
 
 namespace obol::evaluate {
@@ -21,8 +24,8 @@ struct Halves {
   LabelledImages second;
 };
 
-Halves halves_of(const LabelledImages& data) {
-  const LabelledImages shuffled = some_of(data, data.labels.size(0), 1);
+Halves halves_of(const LabelledImages& data, std::uint64_t seed) {
+  const LabelledImages shuffled = some_of(data, data.labels.size(0), seed);
   const std::int64_t half = shuffled.labels.size(0) / 2;
   return {{shuffled.images.slice(0, 0, half), shuffled.labels.slice(0, 0, half)},
           {shuffled.images.slice(0, half), shuffled.labels.slice(0, half)}};
@@ -40,12 +43,36 @@ Quality classes_seen(const Tensor& probabilities) {
   return found;
 }
 
+// The images as points among which junk is looked for; of one class where labels are missing.
+ClassedPoints points_of(const Tensor& features, const LabelledImages& images, Labels labels) {
+  return {junk_spaces(features, images.images),
+          labels == Labels::kGiven ? images.labels : torch::zeros_like(images.labels)};
+}
+
+void add_junk(const ClassedPoints& real, const ClassedPoints& made, const QualityOptions& options,
+              std::vector<Quality>& result) {
+  const bool is_labelled = options.labels == Labels::kGiven;
+  const std::optional<Junk> found =
+      junk(real, made, is_labelled ? options.training.num_classes : 1);
+  if (!found) {
+    log_warning("the junk rate is left out: it takes {} real images in classes of two or more",
+                2 * kFewestForJunk);
+    return;
+  }
+  Quality& quality = result.emplace_back();
+  quality.name = kJunkRate;
+  quality.value = found->rate;
+  if (is_labelled) quality.per_class = found->per_class;
+  quality.between_real = found->expected_of_real;
+  quality.against = "half of " + options.against;
+}
+
 // One half of the real images makes the feature space, the other is compared in it: neither the
 // private images nor those that the space was made for have a part in the comparison.
 std::vector<Quality> in_feature_space(const LabelledImages& synthetic, const LabelledImages& real,
                                       const QualityOptions& options) {
   constexpr std::int64_t kMostPoints = 5000;  // of the neighbourhoods, whose cost is quadratic
-  const Halves halves = halves_of(real);
+  const Halves halves = halves_of(real, options.training.seed);
   Epochs epochs("training a feature space", options.training.protocol);
   const FeatureSpace space(halves.first, options.training, std::ref(epochs));
   const Tensor held_out = space(halves.second.images).features;
@@ -71,6 +98,8 @@ std::vector<Quality> in_feature_space(const LabelledImages& synthetic, const Lab
       one("density", found.density),
       one("coverage", found.coverage)};
   if (options.labels == Labels::kMissing) result.push_back(classes_seen(made.probabilities));
+  add_junk(points_of(held_out, halves.second, options.labels),
+           points_of(made.features, synthetic, options.labels), options, result);
   return result;
 }
 
@@ -87,8 +116,9 @@ void add_wasserstein(const LabelledImages& synthetic, LabelledImages real,
   };
   // What it is between real images and others is computed with as many of them as there are, so
   // that there must be as many between synthetic and real ones.
-  const Halves halves = halves_of(real);
+  const Halves halves = halves_of(real, options.training.seed);
   WassersteinOptions how;
+  how.seed = options.training.seed;
   if (!is_labelled) how.per_class = std::min(kOfOneClass, halves.first.labels.size(0));
   const Wasserstein found = wasserstein(synthetic, real, classes, how, report);
   const Wasserstein between = wasserstein(halves.first, halves.second, classes, how, report);
@@ -108,7 +138,50 @@ void add_wasserstein(const LabelledImages& synthetic, LabelledImages real,
   result.back().regularization = how.regularization;
 }
 
+// Of each class over the repetitions that have it; NaN where none has.
+std::vector<double> mean_of_classes(const std::vector<const Quality*>& found) {
+  std::vector<double> means;
+  for (std::size_t k = 0; k < found.front()->per_class.size(); ++k) {
+    std::vector<double> values;
+    for (const Quality* quality : found)
+      if (k < quality->per_class.size() && !std::isnan(quality->per_class[k]))
+        values.push_back(quality->per_class[k]);
+    means.push_back(values.empty() ? std::nan("") : spread_of(values).mean);
+  }
+  return means;
+}
+
+Quality average(const std::vector<const Quality*>& found) {
+  Quality result = *found.front();
+  std::vector<double> values;
+  std::vector<double> between_real;
+  for (const Quality* quality : found) {
+    if (quality->value) values.push_back(*quality->value);
+    if (quality->between_real) between_real.push_back(*quality->between_real);
+  }
+  if (!values.empty()) {
+    result.value = spread_of(values).mean;
+    result.deviation = spread_of(values).deviation;
+  }
+  if (!between_real.empty()) result.between_real = spread_of(between_real).mean;
+  result.per_class = mean_of_classes(found);
+  return result;
+}
+
 }  // namespace
+
+std::vector<Quality> average(const std::vector<std::vector<Quality>>& repetitions) {
+  if (repetitions.size() == 1) return repetitions.front();
+  std::vector<Quality> result;
+  for (const Quality& first : repetitions.front()) {
+    std::vector<const Quality*> found;
+    for (const std::vector<Quality>& one : repetitions)
+      for (const Quality& quality : one)
+        if (quality.name == first.name) found.push_back(&quality);
+    result.push_back(average(found));
+  }
+  return result;
+}
 
 std::vector<Quality> quality(const LabelledImages& synthetic, const LabelledImages& real,
                              const QualityOptions& options) {

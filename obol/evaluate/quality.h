@@ -26,7 +26,12 @@ struct QualityOptions {
   std::string against;             // what the real images are, in words
 };
 
+// options.training.seed decides the halves of the real images, the feature space and what is drawn.
 std::vector<Quality> quality(const LabelledImages& synthetic, const LabelledImages& real,
                              const QualityOptions& options);
+
+// The mean of each figure over repetitions, of which there is one at least, and its deviation; of
+// one repetition, that itself.
+std::vector<Quality> average(const std::vector<std::vector<Quality>>& repetitions);
 
 }  // namespace obol::evaluate

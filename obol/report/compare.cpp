@@ -71,6 +71,17 @@ Html published_cell(const RunFacts& facts) {
   return Html(published.is_a_guarantee() ? epsilon : fmt::format("“{}”", epsilon));
 }
 
+bool are_of_several_versions(const std::vector<RunFacts>& all) {
+  std::optional<std::int64_t> seen;
+  for (const RunFacts& facts : all) {
+    if (!facts.evaluation || facts.evaluation->protocol.empty()) continue;
+    const std::int64_t version = facts.evaluation->protocol_version.value_or(1);
+    if (seen && *seen != version) return true;
+    seen = version;
+  }
+  return false;
+}
+
 Html runs_table(const std::vector<RunFacts>& all) {
   Table table{.caption = "",
               .columns = {{"Run", Column::kText},
@@ -97,6 +108,10 @@ Html runs_table(const std::vector<RunFacts>& all) {
          Html(facts.metrics.empty() ? "–" : human_seconds(facts.metrics.back().seconds))});
   }
   Html html = to_html(table);
+  if (are_of_several_versions(all))
+    html += note(
+        "LogReg: some of these runs were evaluated by version 1 of the protocol, in which logistic "
+        "regression had no penalty; `obol evaluate RUN` measures them alike.");
   if (is_missing) html += note("A dash: not measured. `obol evaluate RUN` does it.");
   html += note(
       "In quotation marks: counted as in the paper whose recipe was followed, which is no "

@@ -67,6 +67,16 @@ std::string quality_sentence(const std::optional<Evaluation>& evaluation) {
       markdown(classifier_name(score->classifier)), percent(*score->accuracy));
 }
 
+// A line of the list of limits, or nothing.
+std::string junk_line(const std::optional<Evaluation>& evaluation) {
+  const Quality* junk = evaluation ? find_quality(*evaluation, evaluate::kJunkRate) : nullptr;
+  if (junk == nullptr || !junk->value) return "";
+  return fmt::format(
+      "- {} of the images are junk: they lie further from real images of their class than 99.9% of "
+      "real images do.\n",
+      percent(*junk->value));
+}
+
 std::string class_table(const CardFacts& facts) {
   const data::Dataset& samples = facts.samples;
   if (!samples.is_labelled()) return "The images have no labels.\n";
@@ -122,13 +132,13 @@ std::string data_card(const CardFacts& facts) {
       "is not for conclusions about any one person, nor for counting how common something is; what "
       "matters must be checked on real data.\n";
   text += fmt::format(
-      "\n## Limits\n\n- {}\n"
+      "\n## Limits\n\n- {}\n{}"
       "- What is rare among the private records is drawn worst, or not at all: hiding single "
       "records hides small groups too.\n"
       "- What was one-sided in the private records is so here.\n"
       "- What holds for many records can be learned from these images. That is their purpose, and "
       "may concern people whose records were never among them.\n",
-      quality_sentence(facts.run.evaluation));
+      quality_sentence(facts.run.evaluation), junk_line(facts.run.evaluation));
   text += "\n## Classes\n\n" + class_table(facts);
   text += "\n## Files\n\n" + file_table(facts.files);
   text += fmt::format(

@@ -28,6 +28,9 @@ constexpr Known kQualities[] = {
      "lower is better; in the features of a small classifier, not to be compared with a Fréchet "
      "inception distance"},
     {"inception_score", "Inception score", "higher is better"},
+    {evaluate::kJunkRate, "Junk rate",
+     "share of generated images that lie further from the real images of their class than 99.9% of "
+     "real images do"},
     {"precision", "Precision", "share of generated images that look real"},
     {"recall", "Recall", "share of real images that could have been generated"},
     {"density", "Density", "how deep among real images the generated ones are"},
@@ -52,6 +55,12 @@ Html number(const std::optional<double>& value) {
   return value && !std::isnan(*value) ? Html(percent(*value)) : Html("–");
 }
 
+Html area(const std::optional<double>& value, const std::optional<double>& deviation) {
+  if (!value || std::isnan(*value)) return Html("–");
+  return Html(deviation.value_or(0) > 0 ? fmt::format("{:.3f} ± {:.3f}", *value, *deviation)
+                                        : fmt::format("{:.3f}", *value));
+}
+
 std::string name_of_class(const std::vector<std::string>& names, std::size_t index) {
   return index < names.size() ? names[index] : std::to_string(index);
 }
@@ -63,22 +72,39 @@ Html accuracy_table(const Evaluation& evaluation) {
                        [&](const ClassifierScore& score) { return (score.*member).has_value(); });
   };
   const bool has_synthetic = known(&ClassifierScore::accuracy);
+  const bool has_balanced = known(&ClassifierScore::balanced_accuracy);
+  const bool has_auc = known(&ClassifierScore::auc);
   const bool has_real = known(&ClassifierScore::on_real);
+  const bool has_balanced_real = known(&ClassifierScore::balanced_on_real);
   const bool has_calibrated = known(&ClassifierScore::calibrated);
   if (!has_synthetic && !has_real && !has_calibrated) return {};
   Table table{.caption = "", .columns = {{"Trained on", Column::kText}}, .rows = {}};
   if (has_synthetic) table.columns.emplace_back("Synthetic", Column::kNumber);
+  if (has_balanced) table.columns.emplace_back("Balanced", Column::kNumber);
+  if (has_auc) table.columns.emplace_back("AUC", Column::kNumber);
   if (has_real) table.columns.emplace_back("Real", Column::kNumber);
+  if (has_balanced_real) table.columns.emplace_back("Real, balanced", Column::kNumber);
   if (has_calibrated) table.columns.emplace_back("Synthetic over real", Column::kNumber);
   for (const ClassifierScore& score : evaluation.classifiers) {
     auto& row = table.rows.emplace_back();
     row.emplace_back(classifier_name(score.classifier));
     if (has_synthetic)
       row.push_back(score.accuracy ? Html(percent(*score.accuracy, score.deviation)) : Html("–"));
+    if (has_balanced)
+      row.push_back(score.balanced_accuracy
+                        ? Html(percent(*score.balanced_accuracy, score.balanced_deviation))
+                        : Html("–"));
+    if (has_auc) row.push_back(area(score.auc, score.auc_deviation));
     if (has_real) row.push_back(number(score.on_real));
+    if (has_balanced_real) row.push_back(number(score.balanced_on_real));
     if (has_calibrated) row.push_back(number(score.calibrated));
   }
   Html html = to_html(table);
+  if (has_balanced)
+    html += note(
+        "Balanced: the mean of the accuracies of the classes, so that frequent classes count no "
+        "more than rare ones. AUC: the probability that an image of a class gets a higher score "
+        "for it than an image of another class; 0.5 is chance.");
   if (has_synthetic && (has_real || has_calibrated))
     html += note(
         "What classifiers trained on real images reach is not covered by the guarantee where these "
@@ -174,13 +200,45 @@ std::string protocol_in_words(const Evaluation& evaluation) {
   text += " synthetic images and tested on";
   text += evaluation.test ? fmt::format(" {}", counted(*evaluation.test)) : "";
   text += " real ones. When to stop was decided on synthetic images that were held out";
-  if (!evaluation.protocol.empty()) text += fmt::format(" ({} protocol)", evaluation.protocol);
+  if (!evaluation.protocol.empty())
+    text += fmt::format(" ({} protocol, version {})", evaluation.protocol,
+                        evaluation.protocol_version.value_or(1));
   if (evaluation.seeds.value_or(1) > 1)
     text += fmt::format("; mean and spread over {} repetitions", *evaluation.seeds);
   return text + ".";
 }
 
-Html quality_table(const std::vector<Quality>& qualities) {
+// What stands below the name of a measure.
+Html explanation(const Quality& quality, const std::vector<std::string>& names) {
+  const Known* known = find_known(kQualities, quality.name);
+  Html html = known == nullptr ? Html() : tag("small", known->meaning);
+  if (quality.name != evaluate::kJunkRate) {
+    if (quality.between_real)
+      html +=
+          tag("small", fmt::format("between real images: {}", figure_text(*quality.between_real)));
+    return html;
+  }
+  if (quality.between_real)
+    html +=
+        tag("small", fmt::format("expected of real images: {:.2g}%", 100 * *quality.between_real));
+  const auto worst =
+      std::max_element(quality.per_class.begin(), quality.per_class.end(),
+                       [](double a, double b) { return std::isnan(a) ? !std::isnan(b) : a < b; });
+  if (worst != quality.per_class.end() && *worst > 0)
+    html += tag("small", fmt::format("most in class {}: {}",
+                                     name_of_class(names, static_cast<std::size_t>(
+                                                              worst - quality.per_class.begin())),
+                                     percent(*worst)));
+  return html;
+}
+
+std::string value_text(const Quality& quality) {
+  if (quality.name == evaluate::kJunkRate) return percent(*quality.value, quality.deviation);
+  return figure_text(*quality.value) +
+         (quality.deviation ? fmt::format(" ± {:.2g}", *quality.deviation) : "");
+}
+
+Html quality_table(const std::vector<Quality>& qualities, const std::vector<std::string>& names) {
   Table table{.caption = "",
               .columns = {{"Measure", Column::kText},
                           {"Value", Column::kNumber},
@@ -188,16 +246,9 @@ Html quality_table(const std::vector<Quality>& qualities) {
               .rows = {}};
   for (const Quality& quality : qualities) {
     if (!quality.value) continue;
-    const Known* known = find_known(kQualities, quality.name);
-    table.rows.push_back(
-        {Html(quality_name(quality.name)) +
-             (known == nullptr ? Html() : tag("small", known->meaning)) +
-             (quality.between_real ? tag("small", fmt::format("between real images: {}",
-                                                              figure_text(*quality.between_real)))
-                                   : Html()),
-         Html(figure_text(*quality.value) +
-              (quality.deviation ? fmt::format(" ± {:.2g}", *quality.deviation) : "")),
-         Html(quality.against.empty() ? "–" : quality.against)});
+    table.rows.push_back({Html(quality_name(quality.name)) + explanation(quality, names),
+                          Html(value_text(quality)),
+                          Html(quality.against.empty() ? "–" : quality.against)});
   }
   return table.rows.empty() ? Html() : to_html(table);
 }
@@ -241,8 +292,10 @@ Html evaluation_sections(const std::optional<Evaluation>& evaluation,
   const Html suite = suite_table(*evaluation);
   if (!suite.empty()) details += tag("div", suite);
   if (!details.empty()) accuracy += tag("div", {{"class", "two"}}, details);
-  Html quality = quality_table(evaluation->quality);
+  Html quality = quality_table(evaluation->quality, class_names);
   if (quality.empty()) quality = prose("Not measured: `obol evaluate RUN` does it.");
+  if (const std::string junk = junk_warning(*evaluation); !junk.empty())
+    quality = warning(prose(junk + ".")) + quality;
   return section("accuracy", "Is it any good?", accuracy) +
          section("quality", "Sample quality", quality);
 }
@@ -275,7 +328,7 @@ Html memorisation_section(const std::optional<Evaluation>& evaluation, PrivatePa
   }
   return section(
       "memorisation", kTitle,
-      warning(content + accuracy_table(*evaluation) + quality_table(evaluation->quality)));
+      warning(content + accuracy_table(*evaluation) + quality_table(evaluation->quality, {})));
 }
 
 }  // namespace obol::report

@@ -71,6 +71,9 @@ Html tiles(const RunFacts& facts) {
       break;
     }
   }
+  const Quality* junk =
+      facts.evaluation ? find_quality(*facts.evaluation, evaluate::kJunkRate) : nullptr;
+  if (junk != nullptr && junk->value) items += tile(percent(*junk->value), "junk images");
   if (facts.certificate)
     items += tile(counted(facts.certificate->ledger.header.records), "private records");
   if (!facts.metrics.empty())

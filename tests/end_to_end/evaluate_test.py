@@ -70,7 +70,7 @@ class Evaluation(WithImages):
         self.assertEqual((found["format"], found["version"]), ("obol-evaluation", 1))
         self.assertEqual((found["synthetic"], found["test"], found["seeds"]), (300, 120, 2))
         self.assertEqual(found["classes"], ["0", "1", "2"])
-        self.assertEqual(found["protocol"], "quick")
+        self.assertEqual((found["protocol"], found["protocol_version"]), ("quick", 2))
         self.assertEqual(list(found["classifiers"]), ["logreg", "mlp"])
         for score in found["classifiers"].values():
             self.assertEqual(len(score["accuracies"]), 2)
@@ -79,13 +79,23 @@ class Evaluation(WithImages):
             self.assertAlmostEqual(confusion.trace() / 120, score["accuracies"][0])
             self.assertTrue(numpy.allclose(confusion.diagonal() / 40, score["per_class"]))
             self.assertAlmostEqual(numpy.mean(score["accuracies"]), score["accuracy"])
+            self.assertAlmostEqual(score["balanced_accuracy"], score["accuracy"], msg="40 of each class")
+            self.assertAlmostEqual(score["balanced_deviation"], score["standard_deviation"])
+            self.assertTrue(0 < score["auc"] <= 1)
             self.assertAlmostEqual(numpy.std(score["accuracies"], ddof=1), score["standard_deviation"])
         quality = found["quality"]
         self.assertEqual(set(quality), {"classifier_fid", "inception_score", "precision", "recall",
-                                        "density", "coverage", "wasserstein_exact",
+                                        "junk_rate", "density", "coverage", "wasserstein_exact",
                                         "wasserstein_entropic"})
         self.assertEqual(quality["classifier_fid"]["against"], "half of test")
+        junk = quality["junk_rate"]
+        self.assertEqual(junk["against"], "half of test")
+        self.assertLessEqual(min(junk["per_class"]), junk["value"])
+        self.assertGreaterEqual(max(junk["per_class"]), junk["value"])
+        self.assertAlmostEqual(junk["between_real"], 1 / 61)
         self.assertGreater(quality["classifier_fid"]["value"], 0)
+        self.assertGreater(quality["wasserstein_exact"]["deviation"], 0, "over two seeds")
+        self.assertTrue(all("deviation" in one for one in quality.values()))
         self.assertFalse((self.trained / "private" / "evaluation.json").exists())
 
     def test_images_of_a_file_are_measured_against_other_images(self):
@@ -98,6 +108,7 @@ class Evaluation(WithImages):
         quality = found["quality"]
         # As good as real ones, since they are.
         self.assertGreater(quality["coverage"]["value"], 0.8)
+        self.assertLess(quality["junk_rate"]["value"], 0.1)
         wasserstein = quality["wasserstein_exact"]
         self.assertAlmostEqual(wasserstein["value"] / wasserstein["between_real"], 1, delta=0.1)
         fewer = self.evaluate(self.samples, "--against", self.data, "--classifiers", "logreg",
@@ -108,10 +119,24 @@ class Evaluation(WithImages):
     def test_people_read_sentences(self):
         said = obol("evaluate", self.samples, "--against", self.data, "--classifiers", "logreg",
                     "--seeds", 2).stdout
-        self.assertIn("trained on 240 synthetic images, tested on 120 real ones (quick protocol)",
+        self.assertIn("trained on 240 synthetic images, tested on 120 real ones (quick protocol, version 2)",
                       said)
-        self.assertRegex(said, r"  logreg +\d+\.\d% \+- \d")
+        self.assertRegex(said, r"  logreg +\d+\.\d% \+- \d+\.\d, balanced \d+\.\d% \+- \d+\.\d, "
+                               r"AUC \d\.\d{3} \+- \d\.\d{3}\n")
         self.assertRegex(said, r"  classifier_fid +[\d.e+-]+ against half of test")
+
+    def test_junk_is_counted_and_warned_of(self):
+        junk = self.folder / "junk.npz"
+        images = self.images.copy()
+        images[:120] = self.random.integers(0, 2, (120, *images.shape[1:])) * 255
+        numpy.savez(junk, images=images, labels=self.labels)
+        arguments = (junk, "--against", self.data, "--classifiers", "logreg")
+        rate = self.evaluate(*arguments)["quality"]["junk_rate"]["value"]
+        self.assertAlmostEqual(rate, 0.5, delta=0.05)
+        done = obol("evaluate", *arguments)
+        self.assertRegex(done.stdout, r"  junk_rate +\d+\.\d% \(1\.6% expected of real ones\)")
+        self.assertIn("of the generated images are junk", done.stderr)
+        self.assertNotIn("junk:", obol("evaluate", self.samples, *arguments[1:], "--no-quality").stderr)
 
     def test_classes_are_matched_by_name_where_folders_have_names(self):
         obol("data", "convert", self.samples, self.folder / "png" / "*.png")

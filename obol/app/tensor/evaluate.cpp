@@ -32,26 +32,6 @@ LabelledImages to_images(const data::Dataset& data) {
   return images;
 }
 
-std::vector<evaluate::ClassifierScore> classify(const Work& work, const LabelledImages& first) {
-  if (!work.subject.is_labelled()) {
-    log_info("the synthetic images have no labels: what needs them is left out");
-    return {};
-  }
-  const std::vector<std::string>& names = work.request.classifiers;
-  std::vector<std::vector<evaluate::TestResult>> results(names.size());
-  for (std::int64_t seed = 1; seed <= work.request.seeds; ++seed) {
-    const LabelledImages synthetic =
-        seed == 1 ? first : evaluate::to_tensors(work.subject.synthetic(seed));
-    for (std::size_t k = 0; k < names.size(); ++k)
-      results[k].push_back(
-          score(work, names[k], static_cast<std::uint64_t>(seed), synthetic, "synthetic"));
-  }
-  std::vector<evaluate::ClassifierScore> scores;
-  for (std::size_t k = 0; k < names.size(); ++k)
-    scores.push_back(evaluate::summary(names[k], results[k]));
-  return scores;
-}
-
 evaluate::Moments moments(const evaluate::Inception& inception, const Tensor& images,
                           const std::string& of) {
   Progress progress(fmt::format("Inception features of {} images", of), images.size(0), "images");
@@ -71,18 +51,25 @@ evaluate::Moments real_moments(const Work& work, const evaluate::Inception& ince
   return found;
 }
 
-std::vector<evaluate::Quality> quality(const Work& work, const LabelledImages& synthetic) {
+// Says why they are left out, where they are.
+bool has_enough_images(const Work& work, const LabelledImages& synthetic) {
   using evaluate::kFewestImages;
+  const auto is_enough = [](std::int64_t count, const char* kind) {
+    if (count < kFewestImages)
+      log_warning("sample quality is left out: it takes {} {} images, and there are {}",
+                  kFewestImages, kind, count);
+    return count >= kFewestImages;
+  };
+  return is_enough(work.real.labels.size(0), "real") &&
+         is_enough(synthetic.labels.size(0), "synthetic");
+}
+
+std::vector<evaluate::Quality> quality(const Work& work, const LabelledImages& synthetic,
+                                       std::uint64_t seed) {
   std::vector<evaluate::Quality> found;
-  if (work.request.quality && work.real.labels.size(0) < kFewestImages)
-    log_warning("sample quality is left out: it takes {} real images, and there are {}",
-                kFewestImages, work.real.labels.size(0));
-  else if (work.request.quality && synthetic.labels.size(0) < kFewestImages)
-    log_warning("sample quality is left out: it takes {} synthetic images, and there are {}",
-                kFewestImages, synthetic.labels.size(0));
-  else if (work.request.quality)
+  if (work.request.quality && has_enough_images(work, synthetic))
     found = evaluate::quality(synthetic, work.real,
-                              {.training = work.options(1),
+                              {.training = work.options(seed),
                                .labels = work.subject.is_labelled() ? evaluate::Labels::kGiven
                                                                     : evaluate::Labels::kMissing,
                                .against = work.subject.against()});
@@ -93,6 +80,27 @@ std::vector<evaluate::Quality> quality(const Work& work, const LabelledImages& s
       evaluate::frechet_distance(real, moments(inception, synthetic.images, "synthetic"));
   found.push_back({.name = "fid", .value = distance, .against = work.subject.against()});
   return found;
+}
+
+// Classifiers and quality, with other samples, weights and draws for every seed.
+void repeat(const Work& work, const LabelledImages& first, Evaluation& found) {
+  std::vector<std::string> names = work.request.classifiers;
+  if (!work.subject.is_labelled()) {
+    log_info("the synthetic images have no labels: what needs them is left out");
+    names.clear();
+  }
+  std::vector<std::vector<evaluate::TestResult>> results(names.size());
+  std::vector<std::vector<evaluate::Quality>> qualities;
+  for (std::int64_t seed = 1; seed <= work.request.seeds; ++seed) {
+    const LabelledImages synthetic = seed == 1 ? first : to_images(work.subject.synthetic(seed));
+    const auto as_seed = static_cast<std::uint64_t>(seed);
+    for (std::size_t k = 0; k < names.size(); ++k)
+      results[k].push_back(score(work, names[k], as_seed, synthetic, "synthetic"));
+    qualities.push_back(quality(work, synthetic, as_seed));
+  }
+  for (std::size_t k = 0; k < names.size(); ++k)
+    found.classifiers.push_back(evaluate::summary(names[k], results[k]));
+  found.quality = evaluate::average(qualities);
 }
 
 void check(const EvaluateRequest& request, const Subject& subject) {
@@ -116,14 +124,14 @@ evaluate::Suite suite(const Work& work, const data::Dataset& synthetic) {
 Evaluation compare(const Work& work, const data::Dataset& made, const LabelledImages& synthetic) {
   const EvaluateRequest& request = work.request;
   Evaluation found{.protocol = request.protocol,
+                   .protocol_version = evaluate::kProtocolVersion,
                    .synthetic = made.count(),
                    .test = work.subject.real().count(),
                    .against = work.subject.against(),
                    .source = work.subject.source(),
                    .seeds = request.seeds,
                    .classes = work.subject.real().class_names};
-  found.classifiers = classify(work, synthetic);
-  found.quality = quality(work, synthetic);
+  repeat(work, synthetic, found);
   if (!request.suite.empty()) found.suite = suite(work, made);
   if (request.noisy) found.validation = noisy_validation(work, synthetic, *request.noisy);
   return found;
@@ -165,6 +173,8 @@ EvaluateAnswer evaluate(const EvaluateRequest& request) {
   const LabelledImages synthetic = to_images(made);
 
   EvaluateAnswer answer{.evaluation = compare(work, made, synthetic)};
+  if (const std::string junk = evaluate::junk_warning(answer.evaluation); !junk.empty())
+    log_warning("{}", junk);
   answer.outside = look_outside(work, synthetic, answer.evaluation);
   answer.evaluation.seconds = run::in_tenths(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -68,11 +68,13 @@ std::vector<ClassifierScore> real_baseline(const Work& work, const Private<data:
       opened(work, training, "evaluation: classifiers trained on the private images");
   std::vector<ClassifierScore> found;
   for (const ClassifierScore& synthetic : on_synthetic) {
-    const double on_real = score(work, synthetic.classifier, 1, images, "real").accuracy;
+    const evaluate::TestResult result = score(work, synthetic.classifier, 1, images, "real");
     ClassifierScore& one = found.emplace_back();
     one.classifier = synthetic.classifier;
-    one.on_real = on_real;
-    one.calibrated = *synthetic.accuracy / on_real;
+    one.on_real = result.accuracy;
+    one.balanced_on_real = result.balanced_accuracy();
+    one.auc_on_real = result.auc;
+    one.calibrated = *synthetic.accuracy / result.accuracy;
   }
   return found;
 }
