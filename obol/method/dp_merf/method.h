@@ -16,7 +16,7 @@
 
 #include "obol/barrier/records.h"
 #include "obol/barrier/sum.h"
-#include "obol/method/dp_merf/features.h"
+#include "obol/features/fourier.h"
 #include "obol/method/dp_merf/options.h"
 #include "obol/method/generator_method.h"
 #include "obol/recipe/place.h"
@@ -57,7 +57,7 @@ class DpMerf final : public GeneratorMethod {
 
   Options options_;
   std::int64_t classes_;
-  FourierFeatures features_;
+  features::FourierFeatures features_;
   barrier::PrivateRecords records_;
   torch::Tensor labels_;   // [batch], class by class
   torch::Tensor targets_;  // [classes, d], float: released
