@@ -261,7 +261,8 @@ CUT = {"dp_sinkhorn": ["privacy.sampling_rate=0.3", "privacy.steps=1", "privacy.
        "gs_wgan": ["privacy.steps=1", "privacy.generated_batch=4", "method.critic_width=2", "method.critic_steps=1",
                    "method.warm_start=1"],
        "ldp_wgan": ["method.epochs=0.1", "method.batch=10", "method.iterations=5"],
-       "dp_merf": ["method.steps=1", "method.batch=20", "method.frequencies=20"]}
+       "dp_merf": ["method.steps=1", "method.batch=20", "method.frequencies=20"],
+       "summit": ["method.steps=1", "method.batch=20", "method.frequencies=20", "method.teacher_steps=2"]}
 SMALL = ["generator.width=4", "generator.latent=2", "run.sample_every=1", "run.checkpoint_every=10",
          "run.metrics_every=1"]
 
@@ -357,7 +358,7 @@ class Recipes(Runs):
             machine = self.machine_with(kind)
             return self.train(recipe, name, seed, {machine["OBOL_DATA"]: "DATA"}, *words, machine=machine)
 
-        if recipe.startswith("dp_merf"):  # every record has a part in what is released
+        if recipe.startswith(("dp_merf", "summit")):  # every record has a part in what is released
             seed, plain, may_differ = 1, train("plain", 1), self.KINDS
         else:
             seed, plain = self.find_seed(train, recipe)
