@@ -27,7 +27,7 @@ void append_morlet(const Morlet& morlet, double angle, Wavelets& to) {
   const std::size_t count = morlet.taps * morlet.taps;
   std::vector<double> envelope(count);
   std::vector<std::complex<double>> wave(count);
-  for (std::size_t row = 0; row < morlet.taps; ++row)
+  for (std::size_t row = 0; row < morlet.taps; ++row) {
     for (std::size_t column = 0; column < morlet.taps; ++column) {
       const double y = from_centre(row, morlet.taps);
       const double x = from_centre(column, morlet.taps);
@@ -38,6 +38,7 @@ void append_morlet(const Morlet& morlet, double angle, Wavelets& to) {
           std::exp(-(u * u + kSlant * kSlant * v * v) / (2 * morlet.spread * morlet.spread));
       wave[tap] = envelope[tap] * std::polar(1.0, morlet.frequency * u);
     }
+  }
   const std::complex<double> answer = std::reduce(wave.begin(), wave.end());
   const std::complex<double> share = answer / std::reduce(envelope.begin(), envelope.end());
   const double norm = kSlant / (2 * std::numbers::pi * morlet.spread * morlet.spread);
@@ -100,7 +101,7 @@ ScatteringFilters scattering_filters() {
 FoldedWavelets folded(const Wavelets& wavelets) {
   const std::size_t taps = wavelets.taps;
   FoldedWavelets result{.taps = taps, .half = (taps + 1) / 2, .weights = {}};
-  for (std::size_t y = 0; y < result.half; ++y)
+  for (std::size_t y = 0; y < result.half; ++y) {
     for (std::size_t x = 0; x < result.half; ++x) {
       const std::size_t first = taps - result.half;
       const Quadrant re{wavelets.real, taps, first + y, first + x};
@@ -115,6 +116,7 @@ FoldedWavelets folded(const Wavelets& wavelets) {
       for (const double weight : weights)
         result.weights.push_back(static_cast<float>(weight * share));
     }
+  }
   return result;
 }
 

@@ -123,7 +123,7 @@ class Evaluation(WithImages):
                       said)
         self.assertRegex(said, r"  logreg +\d+\.\d% \+- \d+\.\d, balanced \d+\.\d% \+- \d+\.\d, "
                                r"AUC \d\.\d{3} \+- \d\.\d{3}\n")
-        self.assertRegex(said, r"  classifier_fid +[\d.e+-]+ against half of test")
+        self.assertRegex(said, r"  classifier_fid +[\d.e+-]+ \+- [\d.e+-]+ against half of test")
 
     def test_junk_is_counted_and_warned_of(self):
         junk = self.folder / "junk.npz"
