@@ -50,6 +50,14 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
       throw InvalidArgument(violation(
           "method.batch", fmt::format("a multiple of twice the {} classes", classes), batch));
   });
+  recipe::located(places, "method.frequencies", [&] {
+    const auto bandwidths = static_cast<std::int64_t>(frequencies_of(options.method).size());
+    if (options.method.frequencies % bandwidths != 0)
+      throw InvalidArgument(
+          violation("method.frequencies",
+                    fmt::format("a multiple of the {} numbers in method.frequency", bandwidths),
+                    options.method.frequencies));
+  });
   recipe::located(places, "method.teacher_share", [&] {
     if (options.method.has_teacher() && classes < 2)
       throw InvalidArgument(violation("method.teacher_share", "0 where the data have no classes",

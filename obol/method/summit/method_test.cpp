@@ -284,6 +284,21 @@ TEST(SummitPlan, RefusesKeysThatMeanNothing) {
   });
 }
 
+TEST(SummitCheck, RefusesWhatDoesNotGoTogether) {
+  const data::Dataset::PublicFacts facts = halves(400).facts();
+  const auto refused = [&](const std::function<void(Options&)>& change) {
+    Options options = some_options();
+    EXPECT_NO_THROW(check(options, facts));
+    change(options);
+    EXPECT_THROW(check(options, facts), InvalidArgument);
+  };
+  refused([](Options& o) { o.generator.output = "tanh"; });
+  refused([](Options& o) { o.method.batch = 22; });
+  refused([](Options& o) { o.method.frequency = "0.2,0.5,1"; });
+  refused([](Options& o) { o.transport_steps = o.method.steps + 1; });
+  refused([](Options& o) { o.histogram_noise.reset(); });
+}
+
 TEST(SummitOptions, ReadSeveralFrequencies) {
   MomentsOptions options;
   options.frequency = "0.4,0.8,1.6";
