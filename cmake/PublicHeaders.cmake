@@ -1,6 +1,6 @@
 # The headers that are installed: what programs outside this tree may include, and what these include
-# in turn. The others are internal and may change at any time. tests/consumer compiles each of these
-# alone against an installed copy.
+# in turn. The others are internal and may change at any time. tests/consumer compiles them
+# against an installed copy.
 set(OBOL_PUBLIC_HEADERS
   app/account.h app/calibrate.h app/data.h app/evaluate.h app/federate.h app/machine.h app/privatize.h
   app/release.h app/request.h app/sweep.h app/train.h app/transport.h
