@@ -262,7 +262,9 @@ CUT = {"dp_sinkhorn": ["privacy.sampling_rate=0.3", "privacy.steps=1", "privacy.
                    "method.warm_start=1"],
        "ldp_wgan": ["method.epochs=0.1", "method.batch=10", "method.iterations=5"],
        "dp_merf": ["method.steps=1", "method.batch=20", "method.frequencies=20"],
-       "summit": ["method.steps=1", "method.batch=20", "method.frequencies=20", "method.teacher_steps=2"]}
+       "summit": ["method.steps=1", "method.batch=20", "method.frequencies=20", "method.teacher_steps=2",
+                  "privacy.sampling_rate=0.3", "privacy.steps=1", "privacy.generated_batch=10",
+                  "method.second_batch=10"]}
 SMALL = ["generator.width=4", "generator.latent=2", "run.sample_every=1", "run.checkpoint_every=10",
          "run.metrics_every=1"]
 
