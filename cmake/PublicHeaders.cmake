@@ -4,11 +4,13 @@
 set(OBOL_PUBLIC_HEADERS
   app/account.h app/calibrate.h app/data.h app/evaluate.h app/federate.h app/machine.h app/privatize.h
   app/release.h app/request.h app/sweep.h app/train.h app/transport.h
-  barrier/barrier.h barrier/door.h barrier/mechanism.h barrier/purposes.h barrier/records.h barrier/sum.h
+  barrier/barrier.h barrier/door.h barrier/mechanism.h barrier/outer.h barrier/purposes.h barrier/records.h
+  barrier/sum.h
   base/error.h base/file.h base/interrupt.h base/random.h base/reporter.h base/types.h base/version.h
   data/catalogue.h data/dataset.h data/declaration.h data/picture.h data/private.h data/reader.h
   data/record_stream.h data/writer.h
   evaluate/evaluation.h
+  features/fourier.h features/group_norm.h features/scattering.h
   local/mechanism.h local/privatize.h local/privatized.h local/wavelet.h
   method/certificates.h method/context.h method/experiment.h method/fit.h method/fit_by_name.h
   method/generator_method.h method/methods.h method/optimizer_options.h method/place.h
