@@ -102,7 +102,8 @@ std::optional<Junk> junk(const ClassedPoints& real, const ClassedPoints& made,
   if (judged == 0) return std::nullopt;
   const std::int64_t count = distances.real.size(1);
   found.rate = beyond / judged;
-  found.expected_of_real = static_cast<double>(count / kOneIn + 1) / static_cast<double>(count + 1);
+  const std::int64_t above = count / kOneIn + 1;
+  found.expected_of_real = static_cast<double>(above) / static_cast<double>(count + 1);
   return found;
 }
 
