@@ -8,6 +8,7 @@
 #include "obol/barrier/purposes.h"
 #include "obol/base/error.h"
 #include "obol/base/file.h"
+#include "obol/method/halves_testing.h"
 #include "obol/method/summit/entry.h"
 #include "obol/model/generator_file.h"
 #include "obol/privacy/accountant.h"
@@ -16,22 +17,8 @@
 namespace obol::method::summit {
 namespace {
 
+using method::testing::halves;
 using torch::Tensor;
-
-// Pictures of two classes, 28 x 28: dark, but for the upper or the lower half.
-Private<data::Dataset> halves(std::int64_t count) {
-  constexpr std::int64_t kPixels = 784;
-  data::Dataset set{.shape = {.channels = 1, .height = 28, .width = 28}, .declared_size = count};
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(count * kPixels), 20);
-  for (std::int64_t k = 0; k < count; ++k) {
-    set.labels.push_back(static_cast<std::int32_t>(k % 2));
-    const std::int64_t from = k * kPixels + (k % 2) * kPixels / 2;
-    std::fill_n(pixels.begin() + from, kPixels / 2, std::uint8_t{230});
-  }
-  set.pixels = std::move(pixels);
-  set.class_names = {"upper", "lower"};
-  return Private<data::Dataset>(std::move(set));
-}
 
 Options some_options() {
   Options options{.method = {}, .optimizer = {}, .generator = {}};
@@ -60,7 +47,7 @@ Options some_options() {
   return options;
 }
 
-class SummitTest : public testing::Test {
+class SummitTest : public ::testing::Test {
  protected:
   void SetUp() override { torch::manual_seed(1); }
 
