@@ -17,7 +17,7 @@ namespace obol::data {
 
 struct Sheets {
   std::vector<Path> images;  // in this order
-  Path labels;               // of all sheets together
+  Path labels;               // one file for all sheets
   ImageShape shape;
   std::int64_t classes = 0;
 };

@@ -26,8 +26,9 @@ constexpr std::int64_t kStepsInAnEpoch = 100;
 // whole batch are handed back to the system and faulted in anew each time.
 constexpr std::int64_t kPartOfBatch = 50;
 constexpr double kLearningRate = 1e-3;
-constexpr std::int64_t kHeldOut = 10;      // one in so many
-constexpr std::int64_t kEvaluations = 10;  // of the objective of logistic regression: an epoch
+constexpr std::int64_t kHeldOut = 10;  // one in so many
+// Logistic regression evaluates its objective so often in what counts as an epoch.
+constexpr std::int64_t kEvaluations = 10;
 
 struct Patience {
   std::int64_t epochs;

@@ -33,7 +33,7 @@ double limit_of(const Tensor& values) {
   return std::get<0>(values.kthvalue(count - count / kOneIn)).item<double>();
 }
 
-// Of the rows of one class, in each space: [spaces, rows].
+// Distances of the rows of one class in each space: [spaces, rows].
 Tensor nearest_in_spaces(const ClassedPoints& points, const Tensor& rows,
                          const ClassedPoints& references, const Tensor& reference_rows,
                          Among among) {

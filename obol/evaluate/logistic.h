@@ -22,7 +22,7 @@ namespace obol::evaluate {
 struct LogisticOptions {
   double inverse_penalty = 1;  // C
   std::int64_t most_iterations = 100;
-  double tolerance = 1e-4;  // of the gradient's largest component
+  double tolerance = 1e-4;  // bound on the gradient's largest component, where the solver stops
 };
 
 struct LogisticFit {

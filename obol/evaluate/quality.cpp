@@ -138,7 +138,7 @@ void add_wasserstein(const LabelledImages& synthetic, LabelledImages real,
   result.back().regularization = how.regularization;
 }
 
-// Of each class over the repetitions that have it; NaN where none has.
+// The mean of each class over the repetitions that have it; NaN where none has.
 std::vector<double> mean_of_classes(const std::vector<const Quality*>& found) {
   std::vector<double> means;
   for (std::size_t k = 0; k < found.front()->per_class.size(); ++k) {

@@ -23,7 +23,7 @@ double area_under_roc(const Tensor& scores, const Tensor& is_positive) {
   const Tensor negative = std::get<0>(scores.masked_select(is_positive.logical_not()).sort());
   if (positive.numel() == 0 || negative.numel() == 0)
     return std::numeric_limits<double>::quiet_NaN();
-  // Of each positive one, the negative ones below it, and those not above it.
+  // For each positive score, counts the negative ones below it and those not above it.
   const Tensor below = torch::searchsorted(negative, positive).to(torch::kDouble);
   const Tensor not_above = torch::searchsorted(negative, positive, false, true).to(torch::kDouble);
   return ((below + not_above) / 2).mean().item<double>() / static_cast<double>(negative.numel());

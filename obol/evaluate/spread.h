@@ -10,7 +10,7 @@ namespace obol::evaluate {
 
 struct Spread {
   double mean = 0;
-  double deviation = 0;  // of the sample; 0 of one value
+  double deviation = 0;  // standard deviation of the sample; 0 for one value
 };
 
 // Of one value at least.
