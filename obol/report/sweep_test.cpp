@@ -8,10 +8,13 @@
 
 #include "obol/base/file.h"
 #include "obol/base/text.h"
+#include "obol/evaluate/evaluation.h"
 #include "obol/report/testing.h"
 
 namespace obol::report {
 namespace {
+
+using evaluate::Evaluation;
 
 Evaluation scored(double logreg, double cnn) {
   Evaluation evaluation;
