@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "obol/base/error.h"
+#include "obol/features/dense_scattering.h"
 #include "obol/features/scattering_block.h"
 
 namespace obol::features {
@@ -113,21 +114,6 @@ class ScatteringOnCpu : public torch::autograd::Function<ScatteringOnCpu> {
   }
 };
 
-Tensor weights_of(const Wavelets& wavelets, const torch::Device& device) {
-  const auto taps = static_cast<std::int64_t>(wavelets.taps);
-  const auto tensor = [&](const std::vector<double>& part) {
-    return torch::tensor(part, torch::kDouble).view({-1, 1, taps, taps});
-  };
-  return torch::stack({tensor(wavelets.real), tensor(wavelets.imaginary)}, 1)
-      .flatten(0, 1)
-      .to(device);
-}
-
-Tensor weights_of(const std::vector<double>& low, const torch::Device& device) {
-  const Tensor line = torch::tensor(low, torch::kDouble);
-  return torch::outer(line, line).unsqueeze(0).unsqueeze(0).to(device);
-}
-
 // [n, 1, rows, columns] to moduli [n, angles, rows / stride, columns / stride].
 Tensor moduli_of(const Tensor& planes, const Tensor& wavelets, std::int64_t stride) {
   const std::int64_t padding = (wavelets.size(-1) - stride) / 2;
@@ -159,11 +145,14 @@ BlockShape block_shape(const data::ImageShape& shape, int order) {
 Scattering::Scattering(const data::ImageShape& shape, const ScatteringOptions& options)
     : shape_(shape),
       blocks_(std::make_shared<const BlockScattering>(block_shape(shape, options.order))) {
-  const ScatteringFilters filters = scattering_filters();
-  fine_ = weights_of(filters.fine, options.device);
-  coarse_ = weights_of(filters.coarse, options.device);
-  low_ = weights_of(filters.low, options.device);
-  low_halved_ = weights_of(filters.low_halved, options.device);
+  const ScatteringWeights weights = scattering_weights();
+  if (!options.device.is_cpu() && DenseScattering::fits(shape.height, shape.width))
+    dense_ = std::make_shared<const DenseScattering>(weights, shape.height, shape.width,
+                                                     options.order, options.device);
+  fine_ = weights.fine.to(options.device);
+  coarse_ = weights.coarse.to(options.device);
+  low_ = weights.low.to(options.device);
+  low_halved_ = weights.low_halved.to(options.device);
 }
 
 std::int64_t Scattering::channels() const {
@@ -190,7 +179,10 @@ Tensor Scattering::shaped(const Tensor& features) const {
 }
 
 Tensor Scattering::operator()(const Tensor& images) const {
-  if (!images.is_cpu() || images.scalar_type() != torch::kFloat) return reference(images);
+  if (images.scalar_type() != torch::kFloat) return reference(images);
+  if (!images.is_cpu())
+    return dense_ ? shaped((*dense_)(as_rows(images).reshape({-1, shape_.height * shape_.width})))
+                  : reference(images);
   return shaped(ScatteringOnCpu::apply(as_rows(images), blocks_));
 }
 

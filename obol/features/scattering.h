@@ -21,6 +21,7 @@
 namespace obol::features {
 
 class BlockScattering;
+class DenseScattering;
 
 struct ScatteringOptions {
   int order = 1;  // 1 or 2
@@ -32,8 +33,9 @@ class Scattering {
   explicit Scattering(const data::ImageShape& shape, const ScatteringOptions& options = {});
 
   // Of [n, channels * height * width] or [n, channels, height, width]. Floats on the CPU go through
-  // a kernel of our own, whose gradient cannot be differentiated again; doubles and other devices
-  // through LibTorch's convolutions.
+  // a kernel of our own, whose gradient cannot be differentiated again; floats on a GPU through
+  // products of matrices (dense_scattering.h), as far as images are small; all else through
+  // LibTorch's convolutions.
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& images) const;
   // For a barrier that asks for rows which depend on their own record to the last bit: always by
   // the kernel of the CPU, in float, without a gradient. The result is where the images are.
@@ -53,6 +55,7 @@ class Scattering {
 
   data::ImageShape shape_;
   std::shared_ptr<const BlockScattering> blocks_;
+  std::shared_ptr<const DenseScattering> dense_;  // on a GPU
   // Double, on the device: [16, 1, 9, 9], [16, 1, 18, 18], [1, 1, 12, 12], [1, 1, 8, 8].
   torch::Tensor fine_;
   torch::Tensor coarse_;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "obol/base/error.h"
+#include "obol/features/dense_scattering.h"
 
 namespace obol::features {
 namespace {
@@ -221,6 +222,57 @@ TEST(Scattering, RefusesOrdersAndShapesThatItHasNot) {
   EXPECT_THROW(static_cast<void>(scattering(torch::zeros({2, 63}))), InvalidArgument);
   EXPECT_THROW(static_cast<void>(scattering.of_records(torch::zeros({2, 3, 8, 8}))),
                InvalidArgument);
+}
+
+// Features and their gradient against the reference in double on the CPU.
+template <class Map>
+void expect_those_of_the_reference(const ImageShape& shape, int order, const torch::Device& device,
+                                   const Map& map) {
+  SCOPED_TRACE(to_string(shape) + ", order " + std::to_string(order));
+  const Scattering exact(shape, {.order = order});
+  const Tensor images = torch::rand({19, shape.pixels()}) * 2 - 1;
+  const Tensor direction = torch::randn({19, exact.dimension()}, torch::kDouble);
+  const Tensor x = images.to(torch::kDouble).requires_grad_();
+  const Tensor expected = exact.reference(x).flatten(1);
+  const Tensor expected_gradient = torch::autograd::grad({(expected * direction).sum()}, {x})[0];
+  const Tensor single = images.to(device).requires_grad_();
+  const Tensor features = map(single).flatten(1);
+  const Tensor gradient =
+      torch::autograd::grad({(features * direction.to(device, torch::kFloat)).sum()}, {single})[0];
+  EXPECT_LT(distance(features.cpu(), expected), 5e-6);
+  EXPECT_LT(distance(gradient.cpu(), expected_gradient),
+            1e-4 * expected_gradient.abs().max().item<double>());
+}
+
+TEST(DenseScattering, IsThatOfTheReferenceWithItsGradient) {
+  torch::manual_seed(1);
+  for (const ImageShape& shape : kShapes)
+    for (const int order : {1, 2}) {
+      const DenseScattering dense(scattering_weights(), shape.height, shape.width, order,
+                                  torch::kCPU);
+      expect_those_of_the_reference(shape, order, torch::kCPU, [&](const Tensor& images) {
+        const Tensor planes = images.view({-1, shape.height * shape.width});
+        return dense(planes).view({images.size(0), -1});
+      });
+    }
+}
+
+TEST(DenseScattering, IsForImagesWhoseMatricesAreNotTooLarge) {
+  EXPECT_TRUE(DenseScattering::fits(28, 28));
+  EXPECT_TRUE(DenseScattering::fits(32, 32));
+  EXPECT_TRUE(DenseScattering::fits(40, 40));
+  EXPECT_FALSE(DenseScattering::fits(64, 64));
+  EXPECT_FALSE(DenseScattering::fits(1'000'000, 1'000'000));
+}
+
+TEST(ScatteringGpu, IsThatOfTheReferenceWithItsGradient) {
+  torch::manual_seed(2);
+  for (const ImageShape& shape :
+       {ImageShape{1, 28, 28}, ImageShape{3, 32, 32}, ImageShape{1, 64, 64}})
+    for (const int order : {1, 2}) {
+      const Scattering scattering(shape, {.order = order, .device = torch::kCUDA});
+      expect_those_of_the_reference(shape, order, torch::kCUDA, scattering);
+    }
 }
 
 }  // namespace
