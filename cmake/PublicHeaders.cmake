@@ -10,7 +10,7 @@ set(OBOL_PUBLIC_HEADERS
   data/catalogue.h data/dataset.h data/declaration.h data/picture.h data/private.h data/reader.h
   data/record_stream.h data/writer.h
   evaluate/evaluation.h
-  features/fourier.h features/group_norm.h features/scattering.h
+  features/fourier.h features/group_norm.h features/patches.h features/scattering.h
   local/mechanism.h local/privatize.h local/privatized.h local/wavelet.h
   method/certificates.h method/context.h method/experiment.h method/fit.h method/fit_by_name.h
   method/generator_method.h method/methods.h method/optimizer_options.h method/place.h

@@ -1,13 +1,11 @@
 #include "obol/features/fourier.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
-#include <fmt/format.h>
 
 #include "obol/base/error.h"
+#include "obol/features/frequencies.h"
 #include "obol/features/waves.h"
 
 namespace obol::features {
@@ -17,46 +15,9 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::uint64_t kPublicSeed = 20210413;
-constexpr int kInputBits = 16;
-// Of a product: the largest sum that a double holds to the last bit.
-constexpr int kSumBits = 52;
-
-// The smallest power of two that is at least so much.
-int bits_above(double number) { return static_cast<int>(std::ceil(std::log2(number))); }
-
-Tensor on_grid(const Tensor& values, int bits) {
-  const double per_unit = std::ldexp(1.0, bits);
-  return values.to(torch::kDouble).mul(per_unit).round_().div_(per_unit);
-}
-
-void check(std::int64_t inputs, const FourierOptions& options) {
-  const auto shares = static_cast<std::int64_t>(options.frequencies.size());
-  if (inputs < 1) throw InvalidArgument(violation("The number of inputs", "positive", inputs));
-  if (shares < 1 || options.count < 1 || options.count % shares != 0)
-    throw InvalidArgument(violation("The number of random frequencies",
-                                    fmt::format("a positive multiple of the {} bandwidths", shares),
-                                    options.count));
-  for (const double frequency : options.frequencies)
-    if (!std::isfinite(frequency) || frequency <= 0)
-      throw InvalidArgument(violation("frequency", "finite and positive", frequency));
+void check_bound(const FourierOptions& options) {
   if (!std::isfinite(options.bound) || options.bound <= 0)
     throw InvalidArgument(violation("The bound of inputs", "finite and positive", options.bound));
-}
-
-// Inputs have kInputBits, and a sum has `inputs` terms: the rest of the bits are the frequencies'.
-Tensor draw_frequencies(std::int64_t inputs, const FourierOptions& options) {
-  check(inputs, options);
-  const auto generator = at::detail::createCPUGenerator(kPublicSeed);
-  const auto shares = static_cast<std::int64_t>(options.frequencies.size());
-  const Tensor each =
-      torch::tensor(options.frequencies, torch::kDouble).repeat_interleave(options.count / shares);
-  const Tensor drawn =
-      torch::randn({inputs, options.count}, generator, torch::TensorOptions(torch::kDouble))
-          .mul_(each);
-  const int bits = kSumBits - kInputBits - bits_above(static_cast<double>(inputs));
-  const int above = bits_above(drawn.abs().max().item<double>());
-  return on_grid(drawn, bits - above).to(options.device);
 }
 
 constexpr std::int64_t kWorthAThread = 4;  // rows
@@ -134,9 +95,11 @@ class FourierOnCpu : public torch::autograd::Function<FourierOnCpu> {
 
 FourierFeatures::FourierFeatures(std::int64_t inputs, const FourierOptions& options)
     : bound_(options.bound),
-      frequencies_(draw_frequencies(inputs, options)),
+      frequencies_(draw_frequencies(inputs, options.count, options.frequencies).to(options.device)),
       single_(frequencies_.to(torch::kFloat)),
-      scale_(1 / std::sqrt(static_cast<double>(options.count))) {}
+      scale_(1 / std::sqrt(static_cast<double>(options.count))) {
+  check_bound(options);
+}
 
 Tensor FourierFeatures::operator()(const Tensor& points) const {
   if (points.is_cpu() && points.scalar_type() == torch::kFloat)

@@ -246,7 +246,7 @@ void expect_those_of_the_reference(const ImageShape& shape, int order, const tor
 
 TEST(DenseScattering, IsThatOfTheReferenceWithItsGradient) {
   torch::manual_seed(1);
-  for (const ImageShape& shape : kShapes)
+  for (const ImageShape& shape : {ImageShape{1, 28, 28}, ImageShape{3, 13, 8}, ImageShape{1, 2, 5}})
     for (const int order : {1, 2}) {
       const DenseScattering dense(scattering_weights(), shape.height, shape.width, order,
                                   torch::kCPU);
