@@ -50,14 +50,19 @@ void check(const Options& options, const data::Dataset::PublicFacts& facts,
       throw InvalidArgument(violation(
           "method.batch", fmt::format("a multiple of twice the {} classes", classes), batch));
   });
-  recipe::located(places, "method.frequencies", [&] {
-    const auto bandwidths = static_cast<std::int64_t>(frequencies_of(options.method).size());
-    if (options.method.frequencies % bandwidths != 0)
-      throw InvalidArgument(
-          violation("method.frequencies",
-                    fmt::format("a multiple of the {} numbers in method.frequency", bandwidths),
-                    options.method.frequencies));
-  });
+  const auto divides = [&](const char* key, const char* list, std::int64_t count,
+                           const std::string& text) {
+    recipe::located(places, key, [&] {
+      const auto bandwidths = static_cast<std::int64_t>(frequencies_of(list, text).size());
+      if (count % bandwidths != 0)
+        throw InvalidArgument(violation(
+            key, fmt::format("a multiple of the {} numbers in {}", bandwidths, list), count));
+    });
+  };
+  divides("method.frequencies", "method.frequency", options.method.frequencies,
+          options.method.frequency);
+  divides("method.patches", "method.patch_frequency", options.method.patches,
+          options.method.patch_frequency);
   recipe::located(places, "method.teacher_share", [&] {
     if (options.method.has_teacher() && classes < 2)
       throw InvalidArgument(violation("method.teacher_share", "0 where the data have no classes",
@@ -103,7 +108,7 @@ Summit::Summit(const Options& options, const Private<data::Dataset>& data,
   check(options, data.facts());
   const MethodOptions& method = options_.method;
   if (method.has_moments())
-    moments_.emplace(method, moments_scattering_.dimension(), classes_, context.device);
+    moments_.emplace(method, shape_, moments_scattering_, classes_, context.device);
   if (method.has_teacher())
     teacher_.emplace(method, scattering_, classes_, data.facts().declared_size, context.device);
   if (method.has_transport())
@@ -116,7 +121,7 @@ Summit::Summit(const Options& options, const Private<data::Dataset>& data,
 void Summit::start() {
   if (moments_) {
     const barrier::PrivateRecords records(data_, {.device = context().device, .lowest = 0});
-    moments_->release(*context().door, records, moments_scattering_, options_.moments_noise);
+    moments_->release(*context().door, records, options_.moments_noise);
   }
   if (transport_) transport_->start();
 }
@@ -166,7 +171,8 @@ void Summit::learn() {
     const std::int64_t each = scattered.size(1) / shape_.channels;
     const Tensor own = scattered.view({scattered.size(0), shape_.channels, each, -1})
                            .narrow(2, 0, moments_scattering_.channels() / shape_.channels);
-    loss = loss + moments_->loss(moments_->embed(own.reshape({own.size(0), -1})));
+    loss =
+        loss + moments_->loss(moments_->embed(images.flatten(1), own.reshape({own.size(0), -1})));
   }
   loss.backward();
 }

@@ -1,6 +1,8 @@
 #include "obol/method/summit/method.h"
 
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -8,7 +10,9 @@
 #include "obol/barrier/purposes.h"
 #include "obol/base/error.h"
 #include "obol/base/file.h"
+#include "obol/features/scattering.h"
 #include "obol/method/halves_testing.h"
+#include "obol/method/state.h"
 #include "obol/method/summit/entry.h"
 #include "obol/model/generator_file.h"
 #include "obol/privacy/accountant.h"
@@ -147,29 +151,58 @@ TEST_F(SummitTest, GoesOnFromACheckpointAsItWouldHave) {
 }
 
 TEST(ReleasedMeansOf, AreSumsOverNoisyCounts) {
-  const Tensor means = torch::tensor({{3.0, 0.8}, {-2.0, 1.0}}, torch::kDouble);
+  const Tensor means = torch::tensor({{0.75, 0.8}, {-0.5, 1.0}}, torch::kDouble);
   const Tensor counts = torch::tensor({{5000.0}, {50.0}}, torch::kDouble);
-  const double part = std::sqrt(0.99 / 2);
-  MomentsOptions options;
-  options.feature_bound = 4;
-  const Tensor in_sum = means / torch::tensor({4.0, 1.0}, torch::kDouble);
-  const Tensor sums = torch::cat({in_sum * counts * part, counts * 0.1}, 1);
-  const ReleasedMeans exact = means_of(sums, 1, options, 1);
-  EXPECT_TRUE(torch::allclose(torch::cat({exact.scattering, exact.fourier}, 1), means, 1e-12));
+  const Tensor sums = torch::cat({means * counts * std::sqrt(0.99 / 2), counts * 0.1}, 1);
+  EXPECT_TRUE(torch::allclose(means_of(sums, 2, 1), means, 1e-12));
   // With a noise of 10 on the sums a count is known to 100: 50 count as 200, which shrinks them.
-  EXPECT_NEAR(means_of(sums, 1, options, 10).fourier[1][0].item<double>(), 0.25, 1e-12);
+  EXPECT_NEAR(means_of(sums, 2, 10)[1][1].item<double>(), 0.25, 1e-12);
+}
+
+// With hardly any noise, what is released is what the records' own embeddings have as their means.
+TEST_F(SummitTest, ReleasesTheMeansOfWhatGeneratedImagesAreEmbeddedIn) {
+  for (const std::int64_t patches : {0, 4}) {
+    MomentsOptions options = some_options().method;
+    options.feature_bound = 40;  // no record's scattering is longer
+    options.patches = patches;
+    const data::ImageShape shape{.channels = 1, .height = 28, .width = 28};
+    const features::Scattering scattering(shape, {.order = 1});
+    Moments moments(options, shape, scattering, 2, torch::kCPU);
+    const barrier::PrivateRecords records(data, {.device = torch::kCPU, .lowest = 0});
+    moments.release(door, records, 1e-4);
+    run::Sections sections;
+    moments.save(sections);
+    Tensor targets = torch::zeros(
+        {2,
+         moments.embed(torch::zeros({1, 784}), torch::zeros({1, scattering.dimension()})).size(1)});
+    restore(sections, "moments", targets);
+    for (std::int64_t label = 0; label < 2; ++label) {
+      Tensor of_class = torch::full({1, 784}, 20.0F / 255);  // as halves() makes them
+      of_class.narrow(1, label * 392, 392).fill_(230.0F / 255);
+      const Tensor mean = moments.embed(of_class, scattering(of_class).flatten(1)).mean(0);
+      EXPECT_LT((targets[label] - mean).abs().max().item<double>(), 0.05) << patches << label;
+      EXPECT_GT(mean.abs().max().item<double>(), 1);
+    }
+  }
 }
 
 // Where the batch has the target as its mean, one half alone does not: the loss must not reward a
 // batch for its own mean.
+constexpr data::ImageShape kTiny{.channels = 1, .height = 4, .width = 4};
+
+// Of images that are all noise.
+Tensor embedded(const Moments& moments, std::int64_t count) {
+  const Tensor images = torch::rand({count, 16});
+  return moments.embed(images, features::Scattering(kTiny)(images).flatten(1)).detach();
+}
+
 TEST(MomentsLoss, HasTheGradientOfTheDistanceFromOtherRows) {
   torch::manual_seed(3);
   MomentsOptions options;
   options.frequencies = 6;
   options.memory = 0;
-  Moments moments(options, 4, 2, torch::kCPU);
-  Tensor scattered = torch::rand({8, 4});
-  const Tensor rows = moments.embed(scattered).detach().requires_grad_();
+  Moments moments(options, kTiny, features::Scattering(kTiny), 2, torch::kCPU);
+  const Tensor rows = embedded(moments, 8).requires_grad_();
   moments.loss(rows).backward();
   const Tensor halves = rows.detach().view({2, 2, 2, rows.size(1)}).mean(2);  // [class, half, d]
   // Targets are zero before a release: row i of half h moves by the mean of the other half.
@@ -185,10 +218,10 @@ TEST(MomentsLoss, RemembersEarlierBatches) {
   MomentsOptions options;
   options.frequencies = 6;
   options.memory = 0.75;
-  Moments moments(options, 4, 1, torch::kCPU);
-  const Tensor before = moments.embed(torch::rand({4, 4})).detach();
+  Moments moments(options, kTiny, features::Scattering(kTiny), 1, torch::kCPU);
+  const Tensor before = embedded(moments, 4);
   moments.loss(before);
-  const Tensor rows = moments.embed(torch::rand({4, 4})).detach().requires_grad_();
+  const Tensor rows = embedded(moments, 4).requires_grad_();
   moments.loss(rows).backward();
   const Tensor other = rows.detach().slice(0, 2).mean(0);
   const Tensor expected = (0.75 * before.mean(0) + 0.25 * other) / 2;
@@ -282,18 +315,17 @@ TEST(SummitCheck, RefusesWhatDoesNotGoTogether) {
   refused([](Options& o) { o.generator.output = "tanh"; });
   refused([](Options& o) { o.method.batch = 22; });
   refused([](Options& o) { o.method.frequency = "0.2,0.5,1"; });
+  refused([](Options& o) { o.method.patches = 3; });
+  refused([](Options& o) { o.method.patch_frequency = "x"; });
   refused([](Options& o) { o.transport_steps = o.method.steps + 1; });
   refused([](Options& o) { o.histogram_noise.reset(); });
 }
 
 TEST(SummitOptions, ReadSeveralFrequencies) {
-  MomentsOptions options;
-  options.frequency = "0.4,0.8,1.6";
-  EXPECT_EQ(frequencies_of(options), (std::vector<double>{0.4, 0.8, 1.6}));
-  for (const char* bad : {"", "0.4,", "a", "0", "-1", "1,,2", "nan", "1 2"}) {
-    options.frequency = bad;
-    EXPECT_THROW(frequencies_of(options), InvalidArgument) << bad;
-  }
+  EXPECT_EQ(frequencies_of("method.frequency", "0.4,0.8,1.6"),
+            (std::vector<double>{0.4, 0.8, 1.6}));
+  for (const char* bad : {"", "0.4,", "a", "0", "-1", "1,,2", "nan", "1 2"})
+    EXPECT_THROW(frequencies_of("method.frequency", bad), InvalidArgument) << bad;
 }
 
 }  // namespace

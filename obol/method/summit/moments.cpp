@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "obol/barrier/outer.h"
 #include "obol/barrier/sum.h"
@@ -21,29 +22,55 @@ constexpr const char* kWeight = "weight of running means";
 constexpr double kCounting = 0.1;
 constexpr std::int64_t kRecordsAtOnce = 512;
 
-double feature_part() { return std::sqrt((1 - kCounting * kCounting) / 2); }
+// The length of each of so many parts.
+double part_length(std::size_t parts) {
+  return std::sqrt((1 - kCounting * kCounting) / static_cast<double>(parts));
+}
+
+std::vector<features::PatchFeatures> patches_for(const MomentsOptions& options,
+                                                 const data::ImageShape& shape,
+                                                 const torch::Device& device) {
+  if (options.patches == 0) return {};
+  constexpr std::int64_t kSides[] = {5, 9};
+  std::vector<features::PatchFeatures> patches;
+  for (const std::int64_t side : kSides) {
+    // Phases of equal size, whatever the side: windows of one brightness have lengths like sides.
+    std::vector<double> frequencies =
+        frequencies_of("method.patch_frequency", options.patch_frequency);
+    for (double& frequency : frequencies)
+      frequency *= static_cast<double>(kSides[0]) / static_cast<double>(side);
+    patches.emplace_back(
+        shape,
+        features::PatchOptions{
+            .count = options.patches, .side = side, .frequencies = frequencies, .device = device});
+  }
+  return patches;
+}
 
 }  // namespace
 
-ReleasedMeans means_of(const Tensor& sums, std::int64_t scattering_dimension,
-                       const MomentsOptions& options, double noise_multiplier) {
+Tensor means_of(const Tensor& sums, std::size_t parts, double noise_multiplier) {
   const std::int64_t last = sums.size(1) - 1;
   // A class that is hardly there must not be divided by what the noise left of its count.
   const double least = std::max(1.0, 2 * noise_multiplier / kCounting);
-  const Tensor counts = sums.narrow(1, last, 1).div(kCounting).clamp_min(least) * feature_part();
-  return {.scattering = sums.narrow(1, 0, scattering_dimension) * options.feature_bound / counts,
-          .fourier = sums.narrow(1, scattering_dimension, last - scattering_dimension) / counts};
+  const Tensor counts = sums.narrow(1, last, 1).div(kCounting).clamp_min(least);
+  return sums.narrow(1, 0, last) / (counts * part_length(parts));
 }
 
-Moments::Moments(const MomentsOptions& options, std::int64_t scattering_dimension,
-                 std::int64_t classes, const torch::Device& device)
+Moments::Moments(const MomentsOptions& options, const data::ImageShape& shape,
+                 const features::Scattering& scattering, std::int64_t classes,
+                 const torch::Device& device)
     : options_(options),
       classes_(classes),
-      fourier_(scattering_dimension, {.count = options.frequencies,
-                                      .frequencies = frequencies_of(options),
-                                      .bound = options.feature_bound,
-                                      .device = device}) {
-  const std::int64_t dimension = scattering_dimension + fourier_.dimension();
+      scattering_(scattering),
+      fourier_(scattering.dimension(),
+               {.count = options.frequencies,
+                .frequencies = frequencies_of("method.frequency", options.frequency),
+                .bound = options.feature_bound,
+                .device = device}),
+      patches_(patches_for(options, shape, device)) {
+  std::int64_t dimension = scattering.dimension() + fourier_.dimension();
+  for (const features::PatchFeatures& patch : patches_) dimension += patch.dimension();
   targets_ = torch::zeros({classes, dimension}, device);
   running_ = torch::zeros({classes, dimension}, device);
   weight_ = torch::zeros({}, device);
@@ -51,36 +78,48 @@ Moments::Moments(const MomentsOptions& options, std::int64_t scattering_dimensio
 }
 
 void Moments::release(barrier::Door& door, const barrier::PrivateRecords& records,
-                      const features::Scattering& scattering, double noise_multiplier) {
-  const std::int64_t dimension = scattering.dimension();
+                      double noise_multiplier) {
+  const std::size_t parts = 2 + patches_.size();
+  const double length = part_length(parts);
   barrier::SumBarrier barrier(door, {.clip_norm = 1,
                                      .noise_multiplier = noise_multiplier,
                                      .groups = classes_,
                                      .dimension = targets_.size(1) + 1,
                                      .purpose = kMoments});
   const auto contributions = [&](const barrier::Sample& some) {
-    const Tensor scattered = scattering.of_records(some.points).flatten(1);
-    const Tensor fourier = fourier_.of_records(scattered);
+    const Tensor scattered = scattering_.of_records(some.points).flatten(1);
     // On a grid, on which the sum of squares is exact in whatever order it is computed.
     const Tensor relative = barrier::on_outer_grid(scattered / options_.feature_bound);
     const Tensor bounded = relative / relative.square().sum(1, true).sqrt_().clamp_min_(1);
-    const Tensor counting = torch::full({fourier.size(0), 1}, kCounting, fourier.options());
-    return barrier::Contributions{
-        .rows = torch::cat({bounded * feature_part(), fourier * feature_part(), counting}, 1),
-        .groups = some.labels()};
+    std::vector<Tensor> rows = {bounded * length, fourier_.of_records(scattered) * length};
+    for (const features::PatchFeatures& patch : patches_)
+      rows.push_back(patch.of_records(some.points) * length);
+    rows.push_back(torch::full({bounded.size(0), 1}, kCounting, bounded.options()));
+    return barrier::Contributions{.rows = torch::cat(rows, 1), .groups = some.labels()};
   };
   const Tensor sums = barrier.release(records, contributions, kRecordsAtOnce);
-  const ReleasedMeans means = means_of(sums, dimension, options_, noise_multiplier);
-  targets_ = torch::cat({means.scattering * std::sqrt(options_.mean_weight),
-                         means.fourier * std::sqrt(options_.kernel_weight)},
-                        1)
-                 .to(targets_.options());
+  const Tensor means = means_of(sums, parts, noise_multiplier);
+  targets_ = (means * weights_of_parts().to(means.options())).to(targets_.options());
 }
 
-Tensor Moments::embed(const Tensor& scattered) const {
-  return torch::cat({scattered * std::sqrt(options_.mean_weight),
-                     fourier_(scattered) * std::sqrt(options_.kernel_weight)},
-                    1);
+// [d]: what the features of an image are multiplied by, so that squared distances have the weights
+// of the recipe.
+Tensor Moments::weights_of_parts() const {
+  std::vector<Tensor> parts = {
+      torch::full({scattering_.dimension()},
+                  std::sqrt(options_.mean_weight) * options_.feature_bound),
+      torch::full({fourier_.dimension()}, std::sqrt(options_.kernel_weight))};
+  for (const features::PatchFeatures& patch : patches_)
+    parts.push_back(torch::full({patch.dimension()}, std::sqrt(options_.patch_weight)));
+  return torch::cat(parts);
+}
+
+Tensor Moments::embed(const Tensor& images, const Tensor& scattered) const {
+  std::vector<Tensor> parts = {scattered * std::sqrt(options_.mean_weight),
+                               fourier_(scattered) * std::sqrt(options_.kernel_weight)};
+  for (const features::PatchFeatures& patch : patches_)
+    parts.push_back(patch(images) * std::sqrt(options_.patch_weight));
+  return torch::cat(parts, 1);
 }
 
 Tensor Moments::loss(const Tensor& rows) {

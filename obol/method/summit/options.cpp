@@ -10,6 +10,7 @@ namespace obol::method::summit {
 
 void MomentsOptions::describe_moments(recipe::Fields& fields) {
   constexpr double kMostFrequencies = 1e6;
+  constexpr double kMostPatches = 4096;
   fields.number("moments_share", moments_share, recipe::between(0, 1),
                 "moments: share of the privacy budget; 0 leaves them out");
   fields.integer("order", order, recipe::between(1, 2), "moments: order of the scattering");
@@ -19,10 +20,17 @@ void MomentsOptions::describe_moments(recipe::Fields& fields) {
               "moments: standard deviations of the frequencies, separated by commas");
   fields.number("feature_bound", feature_bound, recipe::positive(),
                 "moments: bound on the length of a record's scattering vector");
+  fields.integer("patches", patches, recipe::between(0, kMostPatches),
+                 "moments: random projections of windows of 5x5 pixels, and as many of 9x9");
+  fields.text("patch_frequency", patch_frequency, {},
+              "moments: standard deviations of the projections of 5x5 pixels, separated by commas; "
+              "5/9 of that for 9x9");
   fields.number("mean_weight", mean_weight, recipe::at_least(0),
                 "moments: weight of the scattering means");
   fields.number("kernel_weight", kernel_weight, recipe::at_least(0),
                 "moments: weight of the Fourier features' means");
+  fields.number("patch_weight", patch_weight, recipe::at_least(0),
+                "moments: weight of the means of patches");
   fields.number("memory", memory, recipe::between(0, 1),
                 "moments: decay of the running mean of generated features");
 }
@@ -68,23 +76,21 @@ void MethodOptions::describe(recipe::Fields& fields) {
                  "for tests and experiments: the run is then not private");
 }
 
-std::vector<double> frequencies_of(const MomentsOptions& options) {
+std::vector<double> frequencies_of(const char* key, const std::string& text) {
   std::vector<double> all;
-  std::stringstream parts(options.frequency);
+  std::stringstream parts(text);
   std::string part;
   while (std::getline(parts, part, ',')) {
     double value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(value) ||
         value <= 0)
-      throw InvalidArgument(violation("method.frequency",
-                                      "positive numbers separated by commas, such as \"0.4,0.8\"",
-                                      options.frequency));
+      throw InvalidArgument(
+          violation(key, "positive numbers separated by commas, such as \"0.4,0.8\"", text));
     all.push_back(value);
   }
-  if (all.empty() || options.frequency.back() == ',')
-    throw InvalidArgument(
-        violation("method.frequency", "numbers with commas between them", options.frequency));
+  if (all.empty() || text.back() == ',')
+    throw InvalidArgument(violation(key, "numbers with commas between them", text));
   return all;
 }
 

@@ -21,8 +21,11 @@ struct MomentsOptions {
   std::int64_t frequencies = 2048;
   std::string frequency = "0.8";  // standard deviations, separated by commas
   double feature_bound = 4;       // longer scattering vectors of records are scaled down to this
+  std::int64_t patches = 0;       // random projections of windows, of each of two sizes
+  std::string patch_frequency = "2,4";
   double mean_weight = 10;
   double kernel_weight = 500;
+  double patch_weight = 500;
   double memory = 0.8;
 
   void describe_moments(recipe::Fields& fields);
@@ -65,7 +68,8 @@ struct MethodOptions : MomentsOptions, TeacherOptions, TransportOptions {
   [[nodiscard]] bool has_transport() const { return transport_share > 0; }
 };
 
-// "0.4,0.8" as numbers. InvalidArgument unless all are finite and positive.
-std::vector<double> frequencies_of(const MomentsOptions& options);
+// "0.4,0.8" as numbers. InvalidArgument unless all are finite and positive; `key` is where the text
+// comes from.
+std::vector<double> frequencies_of(const char* key, const std::string& text);
 
 }  // namespace obol::method::summit
