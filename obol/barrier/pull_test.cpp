@@ -59,11 +59,13 @@ Sample with_room(const Tensor& points, std::int64_t room) {
 // Where sums are computed; the numbers of a case are always drawn on the CPU.
 enum class Place { kCpu, kGpu };
 
-// |S(Y) - S(Y without record k)|, both as computed.
-double moved_by(const Case& given, Place place, std::int64_t record, double regularization,
+// |S(Y) - S(Y without record k)|, both as computed; nothing here waits for a GPU.
+Tensor moved_by(const Case& given, Place place, std::int64_t record, double regularization,
                 double clip) {
   const bool is_gpu = place == Place::kGpu;
-  const auto placed = [&](const Tensor& tensor) { return is_gpu ? tensor.cuda() : tensor; };
+  const auto placed = [&](const Tensor& tensor) {
+    return is_gpu ? tensor.to(torch::kCUDA, /*non_blocking=*/true) : tensor;
+  };
   const Rows rows{placed(given.rows.points), placed(given.rows.potentials), given.rows.classes};
   const Tensor all = placed(given.points);
   const auto of = [&](const Tensor& points) {
@@ -71,7 +73,7 @@ double moved_by(const Case& given, Place place, std::int64_t record, double regu
     return exact_pull(rows, sample, regularization, clip);
   };
   const Tensor rest = torch::cat({all.slice(0, 0, record), all.slice(0, record + 1)});
-  return (of(all) - of(rest)).norm().item<double>();
+  return (of(all) - of(rest)).norm();
 }
 
 std::int64_t number_from(const char* name, std::int64_t otherwise) {
@@ -82,6 +84,8 @@ std::int64_t number_from(const char* name, std::int64_t otherwise) {
 void expect_moves_by_at_most_the_clip(Place place) {
   torch::manual_seed(static_cast<std::uint64_t>(number_from("OBOL_SEED", 11)));
   const std::int64_t pairs = number_from("OBOL_PAIRS", 3000);
+  constexpr std::int64_t kLookEvery = 64;
+  Tensor ratio;
   double largest = 0;
   for (std::int64_t pair = 0; pair < pairs; ++pair) {
     const Kind kind = kKinds[pair % 4];
@@ -90,11 +94,14 @@ void expect_moves_by_at_most_the_clip(Place place) {
     const std::int64_t m = 1 + torch::randint(0, 40, {}).item<std::int64_t>();
     const std::int64_t n = 1 + torch::randint(0, 12, {}).item<std::int64_t>();
     const Case given = make_case(kind, m, n, 1 + pair % 64);
-    largest = std::max(largest, moved_by(given, place, pair % m, regularization, clip) / clip);
-    ASSERT_LE(largest, 1) << "pair " << pair;
+    const Tensor moved = moved_by(given, place, pair % m, regularization, clip) / clip;
+    ratio = ratio.defined() ? torch::maximum(ratio, moved) : moved;
+    if (pair % kLookEvery != kLookEvery - 1 && pair + 1 != pairs) continue;
+    largest = ratio.item<double>();
+    ASSERT_LE(largest, 1) << "up to pair " << pair;
   }
   EXPECT_GT(largest, 0.999) << "the bound is reached";
-  testing::Test::RecordProperty("largest_ratio", std::to_string(largest));
+  ::testing::Test::RecordProperty("largest_ratio", std::to_string(largest));
   std::printf("%lld pairs: at most %.9f of the bound\n", static_cast<long long>(pairs), largest);
 }
 
@@ -112,7 +119,7 @@ void expect_moves_by_at_most_the_clip_in_large_samples(Place place) {
     for (const Kind kind : kKinds)
       for (const double regularization : {0.001, 0.05, 1.0, 2.0, 10.0}) {
         const Case given = make_case(kind, m, is_long ? 20 : 5, is_long ? 784 : 64);
-        const double ratio = moved_by(given, place, m / 3, regularization, 6) / 6;
+        const double ratio = moved_by(given, place, m / 3, regularization, 6).item<double>() / 6;
         largest = std::max(largest, ratio);
         ++samples;
         EXPECT_LE(ratio, 1) << m << " records, regularization " << regularization;
