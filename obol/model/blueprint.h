@@ -46,12 +46,9 @@ struct ClassifierBlueprint {
 
   // Of an image, with the constant that comes last.
   [[nodiscard]] std::int64_t features() const;
-  // Whether it knows images of that size, and as many classes.
-  [[nodiscard]] bool fits(const data::ImageShape& images, std::int64_t classes) const {
-    return images == shape && classes == num_classes;
-  }
+  // Whether it is for images of that size and of as many classes.
   [[nodiscard]] bool fits(const Blueprint& generator) const {
-    return fits(generator.shape, generator.num_classes);
+    return generator.shape == shape && generator.num_classes == num_classes;
   }
 };
 
