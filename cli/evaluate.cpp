@@ -17,6 +17,7 @@ using evaluate::Evaluation;
 struct EvaluateArguments {
   EvaluateRequest request;
   bool without_quality = false;
+  bool without_teacher = false;
   bool as_json = false;
 };
 
@@ -97,6 +98,7 @@ void print(const EvaluateAnswer& answer) {
 ExitCode run(EvaluateArguments& arguments) {
   EvaluateRequest& request = arguments.request;
   request.quality = !arguments.without_quality;
+  request.teacher = !arguments.without_teacher;
   const EvaluateAnswer answer = needed_tensor_part().evaluate(request);
   if (!arguments.as_json) {
     print(answer);
@@ -139,6 +141,8 @@ void add_evaluate(CLI::App& root, Action& action) {
   add_whole(*command, "--count", request.count, "synthetic images (60000, or all of a file)");
   add_whole(*command, "--seeds", request.seeds, "repetitions: samples and classifiers anew (1)");
   command->add_flag("--no-quality", arguments->without_quality, "classifiers alone");
+  command->add_flag("--no-teacher", arguments->without_teacher,
+                    "labels as the generator was asked for, not as teacher.safetensors sees them");
   command->add_option("--inception", request.inception, "TorchScript network, for the real FID");
   command->add_option("--suite", request.suite, "sklearn: thirteen classifiers, by Python")
       ->check(CLI::IsMember({"sklearn"}));

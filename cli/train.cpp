@@ -30,6 +30,7 @@ ExitCode print(const run::Outcome& outcome, const run::RunFolder& folder) {
   const Path picture = last_picture(folder);
   if (!picture.empty()) std::cout << fmt::format("samples   {}\n", picture.string());
   std::cout << fmt::format("generator {}\n", folder.generator().string());
+  if (folder.has_teacher()) std::cout << fmt::format("teacher   {}\n", folder.teacher().string());
   return ExitCode::kOk;
 }
 
@@ -66,6 +67,7 @@ void add_sample(CLI::App& root, Action& action) {
   struct Arguments {
     SampleRequest request;
     std::optional<std::int64_t> count;
+    bool without_teacher = false;
   };
   CLI::App* command = root.add_subcommand("sample", "make images with a trained generator");
   auto arguments = std::make_shared<Arguments>();
@@ -77,6 +79,8 @@ void add_sample(CLI::App& root, Action& action) {
   add_whole(*command, "--count", arguments->count, "how many");
   add_whole(*command, "--label", request.label, "of this class alone; else all in turn");
   add_whole(*command, "--seed", request.seed, "for the same images again");
+  command->add_flag("--no-teacher", arguments->without_teacher,
+                    "labels as the generator was asked for, not as teacher.safetensors sees them");
   command
       ->add_option("--out", request.out,
                    "x.npz, 'folder/*.png' or 'folder/*-ubyte' (MNIST's format)")
@@ -86,6 +90,7 @@ void add_sample(CLI::App& root, Action& action) {
     action = [arguments] {
       SampleRequest& given = arguments->request;
       given.count = needed(arguments->count, "--count");
+      given.teacher = !arguments->without_teacher;
       if (!data::format_of_path(given.out))
         throw InvalidArgument(
             violation("--out", "x.npz, 'folder/*.png' or 'folder/*-ubyte'", given.out));

@@ -15,7 +15,8 @@ set(OBOL_PUBLIC_HEADERS
   method/certificates.h method/context.h method/experiment.h method/fit.h method/fit_by_name.h
   method/generator_method.h method/methods.h method/optimizer_options.h method/place.h
   method/privacy_options.h method/state.h method/trainee.h method/training_plan.h
-  model/generator.h model/generator_file.h model/options.h model/sample.h model/script.h
+  model/generator.h model/generator_file.h model/options.h model/sample.h
+  model/scattering_classifier.h model/script.h
   privacy/accountant.h privacy/calibrate.h privacy/certificate.h privacy/disclosures.h privacy/event.h
   privacy/gaussian.h privacy/guard.h privacy/ledger.h privacy/noise.h privacy/plan.h privacy/pld.h
   privacy/published.h privacy/rdp.h privacy/registry.h privacy/stages.h

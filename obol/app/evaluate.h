@@ -27,6 +27,7 @@ struct EvaluateRequest {
   std::string protocol = "quick";
   std::optional<std::int64_t> count;  // 60000 of a run, all of a file
   std::int64_t seeds = 1;
+  bool teacher = true;  // a run's images have the labels of its teacher, where it has one
   bool quality = true;
   std::string inception;
   std::string suite;

@@ -37,19 +37,24 @@ Experiment experiment_of(const TrainRequest& request) {
   return method::read_experiment(recipe);
 }
 
-bool is_of_same_settings(const evaluate::Evaluation& evaluation, const EvaluateRequest& request) {
+// `has_teacher`: the run that is evaluated.
+bool is_of_same_settings(const evaluate::Evaluation& evaluation, const EvaluateRequest& request,
+                         bool has_teacher) {
   const auto is_there = [&](const std::string& classifier) {
     return evaluate::find_score(evaluation, classifier) != nullptr;
   };
   return evaluation.protocol == request.protocol && evaluation.synthetic == request.count &&
          evaluation.seeds == request.seeds && evaluation.source == request.against &&
+         (evaluation.labelled_by == evaluate::kByTeacher) == (request.teacher && has_teacher) &&
          std::all_of(request.classifiers.begin(), request.classifiers.end(), is_there);
 }
 
 // Of the generator that is there, and as it would be made now.
 bool is_evaluated(const Task& task) {
   std::error_code error;
-  return task.run.evaluation && is_of_same_settings(*task.run.evaluation, task.evaluate) &&
+  const bool has_teacher = fs::exists(task.train.out / run::kTeacherName, error);
+  return task.run.evaluation &&
+         is_of_same_settings(*task.run.evaluation, task.evaluate, has_teacher) &&
          fs::last_write_time(task.train.out / run::kEvaluationName, error) >=
              fs::last_write_time(task.train.out / run::kGeneratorName, error);
 }

@@ -34,6 +34,7 @@ struct SampleRequest {
   std::int64_t count = 0;
   std::optional<std::int64_t> label;
   std::optional<std::int64_t> seed;
+  bool teacher = true;  // labels are those of the run's teacher, where it has one
   std::string out;
   std::string device = "cpu";
   std::int64_t threads = 0;

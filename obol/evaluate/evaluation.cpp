@@ -217,6 +217,7 @@ void visit(Evaluation& evaluation, const Visitor& member) {
   member("protocol", evaluation.protocol);
   member("protocol_version", evaluation.protocol_version);
   member("synthetic", evaluation.synthetic);
+  member("labelled_by", evaluation.labelled_by);
   member("test", evaluation.test);
   member("against", evaluation.against);
   member("source", evaluation.source);

@@ -83,10 +83,15 @@ struct Suite {
 // a penalty, stopped on held-out images; version 2 has scikit-learn's defaults.
 inline constexpr std::int64_t kProtocolVersion = 2;
 
+// The synthetic images have the labels that the run's teacher gave them.
+inline constexpr const char* kByTeacher = "teacher";
+
 struct Evaluation {
   std::string protocol;                          // empty for what was computed with private records
   std::optional<std::int64_t> protocol_version;  // 1 where it is missing
   std::optional<std::int64_t> synthetic;
+  std::string
+      labelled_by;  // kByTeacher, or empty: with the labels that the generator was asked for
   std::optional<std::int64_t> test;
   std::string against;  // what the real images are, in words
   std::string source;   // of the real images: a known name or a path

@@ -1,5 +1,6 @@
 #include "obol/model/blueprint.h"
 
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,11 @@ constexpr std::int64_t kMaxClasses = 1 << 16;
 constexpr std::int64_t kMaxChannels = 1024;
 constexpr const char* kKindKey = "kind";
 constexpr const char* kGeneratorKind = "generator";
+constexpr const char* kClassifierKind = "classifier";
+constexpr std::int64_t kMaxSide = 64;
+// What the classifier's numbers are weights of: there is one such map.
+constexpr const char* kFeaturesKey = "features";
+constexpr const char* kFeatures = "scattering of order 2, group-normalised, and 0.3";
 
 // The limits that a recipe keeps, for options that came another way.
 class Checker final : public recipe::Fields {
@@ -74,7 +80,11 @@ class TextReader final : public recipe::Fields {
   using Fields::integer;
   using Fields::number;
   using Fields::text;
-  explicit TextReader(TensorTexts texts) : texts_(std::move(texts)) {}
+  // Of a `kind`, which is one of the texts.
+  TextReader(TensorTexts texts, const char* kind) : texts_(std::move(texts)), kind_(kind) {
+    if (const std::string found = take(kKindKey); found != kind)
+      throw InvalidArgument(violation(kKindKey, kind, found));
+  }
   void flag(std::string_view key, bool& value, std::string_view) override {
     const std::string found = take(key);
     if (found != "true" && found != "false")
@@ -105,18 +115,19 @@ class TextReader final : public recipe::Fields {
   std::string take(std::string_view key) {
     auto found = texts_.extract(std::string(key));
     if (found.empty())
-      throw InvalidArgument(
-          violation(fmt::format("the text {}", key), "in the file of a generator", "missing"));
+      throw InvalidArgument(violation(fmt::format("the text {}", key),
+                                      fmt::format("in the file of a {}", kind_), "missing"));
     return std::move(found.mapped());
   }
   void finish() const {
     if (!texts_.empty())
       throw InvalidArgument(violation(fmt::format("the text {}", texts_.begin()->first),
-                                      "known of a generator", "not"));
+                                      fmt::format("known of a {}", kind_), "not"));
   }
 
  private:
   TensorTexts texts_;
+  const char* kind_;
 };
 
 // The names and shapes of the layers that the networks are made of.
@@ -205,7 +216,6 @@ void add_resnet(Layers& layers, const Blueprint& of, std::int64_t inputs) {
 }
 
 void check_shape(const std::string& architecture, const data::ImageShape& shape) {
-  constexpr std::int64_t kMaxSide = 64;
   const std::int64_t side = shape.height;
   const bool is_square = side == shape.width;
   std::string sizes = "32x32";
@@ -223,16 +233,40 @@ void check_shape(const std::string& architecture, const data::ImageShape& shape)
                                     sizes, data::to_string(shape)));
 }
 
+data::ImageShape shape_from(TextReader& reader) {
+  return {.channels = reader.whole("image_channels"),
+          .height = reader.whole("image_height"),
+          .width = reader.whole("image_width")};
+}
+
+// What a generator's and a classifier's file both say.
+TensorTexts common_texts(const char* kind, const data::ImageShape& shape, std::int64_t classes) {
+  return {{kKindKey, kind},
+          {"image_channels", std::to_string(shape.channels)},
+          {"image_height", std::to_string(shape.height)},
+          {"image_width", std::to_string(shape.width)},
+          {"num_classes", std::to_string(classes)}};
+}
+
 Blueprint blueprint_from(const TensorTexts& texts) {
-  TextReader reader(texts);
-  if (const std::string kind = reader.take(kKindKey); kind != kGeneratorKind)
-    throw InvalidArgument(violation(kKindKey, kGeneratorKind, kind));
+  TextReader reader(texts, kGeneratorKind);
   Blueprint blueprint;
   blueprint.options.describe_network(reader);
-  blueprint.shape = {.channels = reader.whole("image_channels"),
-                     .height = reader.whole("image_height"),
-                     .width = reader.whole("image_width")};
+  blueprint.shape = shape_from(reader);
   blueprint.num_classes = reader.whole("num_classes");
+  reader.finish();
+  check(blueprint);
+  return blueprint;
+}
+
+ClassifierBlueprint classifier_from(const TensorTexts& texts) {
+  TextReader reader(texts, kClassifierKind);
+  ClassifierBlueprint blueprint;
+  blueprint.shape = shape_from(reader);
+  blueprint.num_classes = reader.whole("num_classes");
+  reader.number("gain", blueprint.gain, {}, "");
+  if (const std::string features = reader.take(kFeaturesKey); features != kFeatures)
+    throw InvalidArgument(violation(kFeaturesKey, kFeatures, features));
   reader.finish();
   check(blueprint);
   return blueprint;
@@ -253,6 +287,22 @@ void check_tensors(const TensorFile& file, const std::vector<NamedTensor>& expec
                               file.tensors().size(), file.where()));
 }
 
+void check_channels(const data::ImageShape& shape) {
+  if (shape.channels < 1 || shape.channels > kMaxChannels)
+    throw InvalidArgument(violation("the number of channels",
+                                    fmt::format("from 1 to {}", kMaxChannels), shape.channels));
+}
+
+// Runs `read` on an untrusted file: whatever it does not like, is wrong with the file.
+template <class Read>
+auto located(const TensorFile& file, const Read& read) {
+  try {
+    return read();
+  } catch (const InvalidArgument& error) {
+    throw DataError(fmt::format("{} ({})", error.what(), file.where()));
+  }
+}
+
 }  // namespace
 
 void check(const Blueprint& blueprint) {
@@ -262,10 +312,7 @@ void check(const Blueprint& blueprint) {
   if (blueprint.num_classes < 0 || blueprint.num_classes > kMaxClasses)
     throw InvalidArgument(
         violation("num_classes", fmt::format("from 0 to {}", kMaxClasses), blueprint.num_classes));
-  if (blueprint.shape.channels < 1 || blueprint.shape.channels > kMaxChannels)
-    throw InvalidArgument(violation("the number of channels",
-                                    fmt::format("from 1 to {}", kMaxChannels),
-                                    blueprint.shape.channels));
+  check_channels(blueprint.shape);
   check_shape(blueprint.options.architecture, blueprint.shape);
 }
 
@@ -284,11 +331,7 @@ std::vector<NamedTensor> tensors_of(const Blueprint& blueprint) {
 }
 
 TensorTexts texts_of(const Blueprint& blueprint) {
-  TensorTexts texts = {{kKindKey, kGeneratorKind},
-                       {"image_channels", std::to_string(blueprint.shape.channels)},
-                       {"image_height", std::to_string(blueprint.shape.height)},
-                       {"image_width", std::to_string(blueprint.shape.width)},
-                       {"num_classes", std::to_string(blueprint.num_classes)}};
+  TensorTexts texts = common_texts(kGeneratorKind, blueprint.shape, blueprint.num_classes);
   GeneratorOptions options = blueprint.options;
   TextWriter writer(texts);
   options.describe_network(writer);
@@ -296,13 +339,53 @@ TensorTexts texts_of(const Blueprint& blueprint) {
 }
 
 Blueprint read_blueprint(const TensorFile& file) {
-  try {
+  return located(file, [&] {
     Blueprint blueprint = blueprint_from(file.texts());
     check_tensors(file, tensors_of(blueprint));
     return blueprint;
-  } catch (const InvalidArgument& error) {
-    throw DataError(fmt::format("{} ({})", error.what(), file.where()));
-  }
+  });
+}
+
+std::int64_t ClassifierBlueprint::features() const {
+  constexpr std::int64_t kChannels = 81;  // of the scattering of one colour
+  constexpr std::int64_t kCell = 4;       // pixels, rounded up
+  return shape.channels * kChannels * ((shape.height + kCell - 1) / kCell) *
+             ((shape.width + kCell - 1) / kCell) +
+         1;
+}
+
+void check(const ClassifierBlueprint& blueprint) {
+  if (blueprint.num_classes < 2 || blueprint.num_classes > kMaxClasses)
+    throw InvalidArgument(
+        violation("num_classes", fmt::format("from 2 to {}", kMaxClasses), blueprint.num_classes));
+  check_channels(blueprint.shape);
+  for (const std::int64_t side : {blueprint.shape.height, blueprint.shape.width})
+    if (side < 1 || side > kMaxSide)
+      throw InvalidArgument(violation("the side of an image to classify",
+                                      fmt::format("from 1 to {}", kMaxSide), side));
+  if (!(blueprint.gain > 0) || !std::isfinite(blueprint.gain))
+    throw InvalidArgument(violation("gain", "positive and finite", blueprint.gain));
+}
+
+NamedTensor weights_of(const ClassifierBlueprint& blueprint) {
+  return {.name = "weights",
+          .type = NumberType::kFloat64,
+          .shape = {blueprint.num_classes, blueprint.features()}};
+}
+
+TensorTexts texts_of(const ClassifierBlueprint& blueprint) {
+  TensorTexts texts = common_texts(kClassifierKind, blueprint.shape, blueprint.num_classes);
+  texts["gain"] = fmt::format("{}", blueprint.gain);
+  texts[kFeaturesKey] = kFeatures;
+  return texts;
+}
+
+ClassifierBlueprint read_classifier_blueprint(const TensorFile& file) {
+  return located(file, [&] {
+    const ClassifierBlueprint blueprint = classifier_from(file.texts());
+    check_tensors(file, {weights_of(blueprint)});
+    return blueprint;
+  });
 }
 
 }  // namespace obol::model

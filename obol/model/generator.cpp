@@ -121,7 +121,7 @@ Tensor sample(Generator& generator, const Tensor& labels, RandomBits& bits) {
 
 std::shared_ptr<Generator> make_generator(const GeneratorOptions& options,
                                           const data::ImageShape& shape, std::int64_t num_classes) {
-  check({.options = options, .shape = shape, .num_classes = num_classes});
+  check(Blueprint{.options = options, .shape = shape, .num_classes = num_classes});
   if (options.architecture == "biggan")
     return std::make_shared<BigGan>(options, shape, num_classes);
   if (options.architecture == "resnet")

@@ -25,9 +25,9 @@ bool is_zip(std::span<const std::byte> bytes) {
 std::string generator_bytes(const Generator& generator) {
   TensorWriter writer;
   writer.add(generator);
-  return writer.bytes(texts_of({.options = generator.options(),
-                                .shape = generator.shape(),
-                                .num_classes = generator.num_classes()}));
+  return writer.bytes(texts_of(Blueprint{.options = generator.options(),
+                                         .shape = generator.shape(),
+                                         .num_classes = generator.num_classes()}));
 }
 
 void save_generator(const Generator& generator, const Path& path) {

@@ -1,13 +1,18 @@
 #include "obol/model/sample.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "obol/base/console.h"
 #include "obol/base/error.h"
 #include "obol/base/interrupt.h"
+#include "obol/base/random.h"
+#include "obol/base/text.h"
 
 namespace obol::model {
 namespace {
@@ -18,6 +23,12 @@ void check(const Generator& generator, const SampleOptions& options) {
   if (options.count < 1)
     throw InvalidArgument(violation("the number of images", "at least 1", options.count));
   const std::int64_t classes = generator.num_classes();
+  if (options.teacher != nullptr &&
+      (options.teacher->shape() != generator.shape() || options.teacher->num_classes() != classes))
+    throw InvalidArgument(violation(
+        "the teacher", fmt::format("of {} and {} classes", to_string(generator.shape()), classes),
+        fmt::format("of {} and {}", to_string(options.teacher->shape()),
+                    options.teacher->num_classes())));
   if (!options.label) return;
   if (!generator.is_conditional())
     throw InvalidArgument(
@@ -25,6 +36,16 @@ void check(const Generator& generator, const SampleOptions& options) {
   if (*options.label < 0 || *options.label >= classes)
     throw InvalidArgument(
         violation("a label", fmt::format("from 0 to {}", classes - 1), *options.label));
+}
+
+// A class that the teacher sees in no image at all would be looked for without end.
+void require_some(std::int64_t in_vain, std::int64_t label) {
+  constexpr std::int64_t kMostInVain = 10'000;
+  if (in_vain >= kMostInVain)
+    throw DataError(fmt::format(
+        "one image in {} must have the class {} in the teacher's eyes, but none has: without the "
+        "teacher, images have the class that the generator was asked for",
+        with_thousands(static_cast<std::uint64_t>(in_vain)), label));
 }
 
 }  // namespace
@@ -58,20 +79,36 @@ data::Dataset sample(Generator& generator, const SampleOptions& options) {
   std::vector<std::uint8_t> pixels;
   pixels.reserve(static_cast<std::size_t>(options.count * result.shape.pixels()));
   LatentSource latents(generator, *bits, kOnProcessor);
+  // One class alone is asked for, or what the teacher takes for it is picked out of all.
+  const bool is_picked = options.label && options.teacher != nullptr;
+  std::int64_t made = 0;
+  std::int64_t in_vain = 0;
   Progress progress("sampling", options.count, "images");
-  for (std::int64_t done = 0; done < options.count; done += latents.batch()) {
+  for (std::int64_t kept = 0; kept < options.count;) {
     check_interrupt();
-    const std::int64_t now = std::min(latents.batch(), options.count - done);
-    const Tensor labels = options.label ? torch::full({now}, *options.label, torch::kLong)
-                                        : torch::arange(done, done + now).remainder(classes);
+    const std::int64_t missing = options.count - kept;
+    const std::int64_t now = std::min(latents.batch(), is_picked ? missing * classes : missing);
+    Tensor labels = options.label && !is_picked
+                        ? torch::full({now}, *options.label, torch::kLong)
+                        : torch::arange(made, made + now).remainder(classes);
     const Tensor z = latents.next(now);
-    const Tensor bytes = to_bytes(forward(z, labels.to(z.device())), generator.options());
+    Tensor bytes = to_bytes(forward(z, labels.to(z.device())), generator.options());
+    made += now;
+    if (options.teacher != nullptr) labels = options.teacher->labels(bytes.to(z.device()));
+    if (is_picked) {
+      const Tensor rows = torch::nonzero(labels == *options.label).squeeze(1).slice(0, 0, missing);
+      in_vain = rows.size(0) > 0 ? 0 : in_vain + now;
+      require_some(in_vain, *options.label);
+      bytes = bytes.index_select(0, rows);
+      labels = labels.index_select(0, rows);
+    }
     pixels.insert(pixels.end(), bytes.data_ptr<std::uint8_t>(),
                   bytes.data_ptr<std::uint8_t>() + bytes.numel());
     if (generator.is_conditional())
       result.labels.insert(result.labels.end(), labels.data_ptr<std::int64_t>(),
-                           labels.data_ptr<std::int64_t>() + now);
-    progress.advance(now);
+                           labels.data_ptr<std::int64_t>() + labels.numel());
+    kept += bytes.size(0);
+    progress.advance(bytes.size(0));
   }
   result.pixels = std::move(pixels);
   generator.train(was_training);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -37,6 +38,77 @@ TEST(Sample, IsTheSameWithTheSameSeedOnly) {
 std::vector<std::uint8_t> bytes_of(const data::Dataset& images) {
   const auto& bytes = std::get<data::PixelBytes>(images.pixels);
   return {bytes.begin(), bytes.end()};
+}
+
+// Three classes, none of which is rare among the images of `generator`.
+ScatteringClassifier teacher_of(Generator& generator) {
+  torch::manual_seed(4);
+  ScatteringClassifier teacher(generator.shape(), generator.num_classes(), 30);
+  const data::Dataset images = sample(generator, {.count = 300, .seed = 9});
+  const std::vector<std::uint8_t> bytes = bytes_of(images);
+  const torch::Tensor pixels = torch::tensor(bytes, torch::kFloat).view({300, -1}) / 255;
+  const torch::Tensor features = teacher.features_of_records(pixels).to(torch::kDouble);
+  // Directions in which images differ from their mean.
+  const torch::Tensor from_mean = features - features.mean(0);
+  teacher.weights().copy_(torch::randn({3, 300}, torch::kDouble).mm(from_mean));
+  const torch::Tensor means = teacher.weights().mv(features.mean(0));
+  teacher.weights().select(1, -1).sub_(means / features[0][-1]);
+  return teacher;
+}
+
+std::vector<std::int32_t> labels_by(const ScatteringClassifier& teacher,
+                                    const data::Dataset& images) {
+  const data::ImageShape& shape = images.shape;
+  const torch::Tensor labels =
+      teacher.labels(torch::tensor(bytes_of(images), torch::kByte)
+                         .view({images.count(), shape.channels, shape.height, shape.width}));
+  return {labels.data_ptr<std::int64_t>(), labels.data_ptr<std::int64_t>() + labels.numel()};
+}
+
+TEST(Sample, HasTheLabelsThatATeacherSeesInItsBytes) {
+  torch::manual_seed(1);
+  const auto generator = make_generator({.width = 2}, {1, 8, 8}, 3);
+  const ScatteringClassifier teacher = teacher_of(*generator);
+  const data::Dataset plain = sample(*generator, {.count = 700, .seed = 1});
+  const data::Dataset labelled = sample(*generator, {.count = 700, .seed = 1, .teacher = &teacher});
+  EXPECT_EQ(bytes_of(labelled), bytes_of(plain));
+  EXPECT_NE(labelled.labels, plain.labels);
+  EXPECT_EQ(labelled.labels, labels_by(teacher, labelled));
+  EXPECT_EQ(labelled.class_names, plain.class_names);
+}
+
+TEST(Sample, KeepsWhatATeacherTakesForTheClassThatIsWanted) {
+  torch::manual_seed(1);
+  const auto generator = make_generator({.width = 2}, {1, 8, 8}, 3);
+  const ScatteringClassifier teacher = teacher_of(*generator);
+  for (std::int64_t label = 0; label < 3; ++label) {
+    const data::Dataset images =
+        sample(*generator, {.count = 77, .label = label, .seed = 1, .teacher = &teacher});
+    EXPECT_EQ(images.count(), 77);
+    EXPECT_EQ(images.labels, std::vector<std::int32_t>(77, static_cast<std::int32_t>(label)));
+    EXPECT_EQ(images.labels, labels_by(teacher, images));
+  }
+}
+
+TEST(Sample, GivesUpOnAClassThatATeacherNeverSees) {
+  const auto generator = make_generator({.width = 1}, {1, 8, 8}, 3);
+  const ScatteringClassifier blind(generator->shape(), 3, 30);  // takes everything for class 0
+  EXPECT_EQ(sample(*generator, {.count = 5, .label = 0, .teacher = &blind}).count(), 5);
+  try {
+    sample(*generator, {.count = 5, .label = 1, .teacher = &blind});
+    ADD_FAILURE() << "it found some";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("must have the class 1 in the teacher's eyes"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Sample, RefusesATeacherOfOtherImages) {
+  const auto generator = make_generator({.width = 1}, {1, 8, 8}, 3);
+  for (const ScatteringClassifier& other :
+       {ScatteringClassifier({1, 8, 12}, 3, 30), ScatteringClassifier({1, 8, 8}, 4, 30)})
+    EXPECT_THROW(sample(*generator, {.count = 1, .teacher = &other}), InvalidArgument);
 }
 
 // As after training: normalisations that have seen images, some channels much larger than others,

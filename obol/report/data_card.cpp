@@ -57,14 +57,19 @@ std::string privacy_part(const privacy::Certificate& certificate) {
   return text;
 }
 
-std::string quality_sentence(const std::optional<Evaluation>& evaluation) {
+std::string quality_sentence(const RunFacts& run) {
+  const std::optional<Evaluation>& evaluation = run.evaluation;
   const ClassifierScore* score = evaluation ? main_score(*evaluation) : nullptr;
   if (score == nullptr || !score->accuracy) return "How good the images are has not been measured.";
+  // The samples beside the card have the teacher's labels, however it was evaluated.
+  const bool has_other_labels = run.has_teacher && evaluation->labelled_by != evaluate::kByTeacher;
   return fmt::format(
-      "A classifier ({}) that was trained on images of this generator alone is right about {} of "
+      "A classifier ({}) that was trained on images of this generator alone{} is right about {} of "
       "real images that were held out; more is in `evaluation.json`. The guarantee is for the "
       "records that were trained on, not for those held out.",
-      markdown(classifier_name(score->classifier)), percent(*score->accuracy));
+      markdown(classifier_name(score->classifier)),
+      has_other_labels ? ", with the labels that it was asked for," : "",
+      percent(*score->accuracy));
 }
 
 // A line of the list of limits, or nothing.
@@ -84,6 +89,13 @@ std::string class_table(const CardFacts& facts) {
   if (names.size() != samples.class_names.size()) names = samples.class_names;
   const std::vector<std::int64_t> counts = data::class_counts(samples);
   std::string text =
+      facts.run.has_teacher
+          ? fmt::format(
+                "Labels were given by a private classifier: each image has the class that "
+                "`{}` sees in it, not the one that the generator was asked for.\n\n",
+                run::kTeacherName)
+          : "";
+  text +=
       "As drawn, which says nothing of how common each is among the private records.\n\n"
       "| label | class | images |\n| ---: | --- | ---: |\n";
   for (std::size_t k = 0; k < names.size(); ++k)
@@ -92,10 +104,12 @@ std::string class_table(const CardFacts& facts) {
 }
 
 std::string file_table(const std::vector<std::string>& files) {
-  static constexpr std::array<std::pair<const char*, const char*>, 13> kMeanings = {{
+  static constexpr std::array<std::pair<const char*, const char*>, 14> kMeanings = {{
       {"samples.npz", "the images: `images` and `labels`, for `numpy.load`"},
       {"samples.png", "some of them, a row for each class"},
       {run::kGeneratorName, "the generator: numbers and shapes, for `obol sample`"},
+      {run::kTeacherName,
+       "the private classifier that gave the labels, likewise: `obol sample FOLDER` uses it"},
       {run::kScriptName,
        "the generator as TorchScript, for `torch.jit.load`: a program, to be opened if you trust "
        "who signed this"},
@@ -138,7 +152,7 @@ std::string data_card(const CardFacts& facts) {
       "- What was one-sided in the private records is so here.\n"
       "- What holds for many records can be learned from these images. That is their purpose, and "
       "may concern people whose records were never among them.\n",
-      quality_sentence(facts.run.evaluation), junk_line(facts.run.evaluation));
+      quality_sentence(facts.run), junk_line(facts.run.evaluation));
   text += "\n## Classes\n\n" + class_table(facts);
   text += "\n## Files\n\n" + file_table(facts.files);
   text += fmt::format(

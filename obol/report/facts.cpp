@@ -125,6 +125,7 @@ RunFacts read_facts(const Path& run, PrivatePart part) {
                  .method = method::method_named_in(recipe).value_or(""),
                  .certificate = std::nullopt,
                  .has_ledger = fs::exists(folder.ledger()),
+                 .has_teacher = folder.has_teacher(),
                  .metrics = {},
                  .samples = std::nullopt,
                  .evaluation = evaluate::read_evaluation(folder.evaluation()),

@@ -48,6 +48,7 @@ struct RunFacts {
   std::string method;
   std::optional<privacy::Certificate> certificate;
   bool has_ledger;
+  bool has_teacher;  // which labels what the generator makes
   std::vector<run::MetricsRow> metrics;
   std::int64_t samples_step = 0;   // of the last picture
   std::optional<PngFile> samples;  // a row for each class

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -53,7 +54,7 @@ void copy_bytes(const Path& from, const Path& to) {
   out.commit();
 }
 
-// The generator first: a ledger that is copied later has paid for it.
+// Generator and teacher first: a ledger that is copied later has paid for them.
 void copy_run(const Path& run, const Path& to) {
   const run::RunFolder folder = run::RunFolder::open(run);
   const auto require = [&](const Path& file, const char* requirement, const char* actual) {
@@ -64,6 +65,7 @@ void copy_run(const Path& run, const Path& to) {
   require(folder.certificate(), "a run that is finished",
           "one without a certificate; 'obol train --resume' goes on with it");
   copy_bytes(folder.generator(), to / run::kGeneratorName);
+  if (folder.has_teacher()) copy_bytes(folder.teacher(), to / run::kTeacherName);
   copy_bytes(folder.ledger(), to / privacy::kLedgerName);
   copy_bytes(folder.certificate(), to / privacy::kCertificateName);
   copy_bytes(run / privacy::kCertificateTextName, to / privacy::kCertificateTextName);
@@ -190,14 +192,28 @@ void check_names(const Path& folder, const std::set<std::string>& names,
       refuse((folder / name).string(), "named among the sums", "not", where);
 }
 
-void check_generator(const Path& path) {
+// What `read` takes from the file.
+template <class Read>
+auto checked(const Path& path, const Read& read) {
   constexpr std::uint64_t kLargest = std::uint64_t{8} << 30;  // 8 GiB
   const std::vector<std::byte> bytes = read_all(FileBytes(path), kLargest);
   try {
-    static_cast<void>(model::read_blueprint(TensorFile(bytes, path.string())));
+    return read(TensorFile(bytes, path.string()));
   } catch (const DataError& error) {
     throw VerificationFailed(error.what());
   }
+}
+
+// Those that are there must be numbers that fit, each other too.
+void check_networks(const Path& folder, const std::set<std::string>& names) {
+  std::optional<model::Blueprint> generator;
+  if (names.contains(run::kGeneratorName))
+    generator = checked(folder / run::kGeneratorName, model::read_blueprint);
+  if (!names.contains(run::kTeacherName)) return;
+  const Path path = folder / run::kTeacherName;
+  const model::ClassifierBlueprint teacher = checked(path, model::read_classifier_blueprint);
+  if (generator && !teacher.fits(*generator))
+    refuse(path.string(), "for the images and classes of the generator", "for others");
 }
 
 }  // namespace
@@ -212,8 +228,7 @@ void write_release(const ReleaseOptions& options, const UseGenerator& use) {
   write_file(inside / run::kRecipeName, facts.recipe);
   require_guarantee(options.run, inside);
   write_file(inside / run::kReportName, report_html(options.run, PrivatePart::kLeftOut).html);
-  use(inside / run::kGeneratorName,
-      {.samples = inside / kSamples, .script = inside / run::kScriptName});
+  use(inside, {.samples = inside / kSamples, .script = inside / run::kScriptName});
   describe_samples(options, facts, inside);
   seal(inside, key);
   folder.commit();
@@ -239,7 +254,7 @@ ReleaseCheck verify_release(const Path& folder, const std::optional<Path>& key) 
     if (const std::string found = sha256_of(FileBytes(folder / name)); found != sum)
       refuse(fmt::format("the SHA-256 sum of {}", (folder / name).string()), sum, found,
              (folder / kSums).string());
-  if (names.contains(run::kGeneratorName)) check_generator(folder / run::kGeneratorName);
+  check_networks(folder, names);
   return {.files = sums.size(),
           .signer = signer,
           .has_script = names.contains(run::kScriptName),

@@ -1,5 +1,6 @@
-// What a curator hands over of a run, and nothing else: the generator, samples, the certificate
-// with its ledger, a report, a data card, sums of them all, and a signature where there is a key.
+// What a curator hands over of a run, and nothing else: the generator and the teacher that labels
+// its images, samples, the certificate with its ledger, a report, a data card, sums of them all,
+// and a signature where there is a key.
 //
 //   write_release({.run = "runs/a", .out = "release", .sign = "key.pem"}, use);
 //   ReleaseCheck found = verify_release("release", "curator.pem");   // VerificationFailed
@@ -30,7 +31,8 @@ struct MadeFiles {
   Path samples;  // NPZ
   Path script;   // TorchScript, for PyTorch
 };
-using UseGenerator = std::function<void(const Path& generator, const MadeFiles& made)>;
+// `folder` has the recipe, the generator, and the teacher where there is one, like that of a run.
+using UseGenerator = std::function<void(const Path& folder, const MadeFiles& made)>;
 
 // InvalidArgument where the run has no certificate yet, or no guarantee at all; DataError where it
 // has no generator.
@@ -54,7 +56,7 @@ struct ReleaseCheck {
 
 // VerificationFailed names the first file that is missing, changed, or not listed; and where `key`
 // is given, the signature must be of that public key. The generator must be numbers and shapes that
-// fit each other. The folder may come from anyone.
+// fit each other, and the teacher must fit the generator. The folder may come from anyone.
 ReleaseCheck verify_release(const Path& folder, const std::optional<Path>& key);
 
 }  // namespace obol::report

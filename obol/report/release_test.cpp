@@ -52,9 +52,20 @@ std::string some_generator() {
   return tensor_file(model::texts_of(blueprint), tensors);
 }
 
+// Likewise, for the generator's images or others.
+std::string some_teacher(std::int64_t classes = 2) {
+  const model::ClassifierBlueprint blueprint{
+      .shape = {1, 4, 4}, .num_classes = classes, .gain = 30};
+  NamedTensor weights = model::weights_of(blueprint);
+  const std::vector<std::byte> zeros(static_cast<std::size_t>(classes * blueprint.features()) *
+                                     size_of(weights.type));
+  weights.bytes = zeros;
+  return tensor_file(model::texts_of(blueprint), {weights});
+}
+
 // Six grey pictures of two classes.
-void use(const Path& generator, const MadeFiles& made) {
-  EXPECT_EQ(read_text(generator, 1 << 20), some_generator());
+void use(const Path& folder, const MadeFiles& made) {
+  EXPECT_EQ(read_text(folder / run::kGeneratorName, 1 << 20), some_generator());
   write_file(made.script, "TorchScript");
   write({.shape = {.channels = 1, .height = 2, .width = 2},
          .pixels = std::vector<std::uint8_t>(24, 9),
@@ -132,6 +143,20 @@ TEST_F(Release, HoldsWhatMayBeHandedOverAndNothingElse) {
   EXPECT_EQ(found.certificate.ledger.entries.size(), 3U);
 }
 
+TEST_F(Release, HoldsTheTeacherThatGaveTheLabelsAndSaysSo) {
+  write_file(path("run") / run::kTeacherName, some_teacher());
+  const Path release = make();
+  EXPECT_EQ(read_text(release / run::kTeacherName, 1 << 20), some_teacher());
+  EXPECT_EQ(verify_release(release, std::nullopt).files, 12U);
+  const std::string card = read_text(release / "DATA_CARD.md", 1 << 20);
+  EXPECT_TRUE(has(card, "Labels were given by a private classifier")) << card;
+  EXPECT_TRUE(has(card, "| `teacher.safetensors` |")) << card;
+  EXPECT_TRUE(has(card, "alone, with the labels that it was asked for, is right about 95.1%"))
+      << card;
+  EXPECT_TRUE(has(read_text(release / run::kReportName, 1 << 20),
+                  "Labels of samples are given by a private classifier"));
+}
+
 TEST_F(Release, HasACardThatSaysWhatItIs) {
   const std::string card = read_text(make() / "DATA_CARD.md", 1 << 20);
   for (const char* part :
@@ -141,6 +166,7 @@ TEST_F(Release, HasACardThatSaysWhatItIs) {
         "| 1 | square | 2 |", "| `samples.npz` |", "sha256sum -c SHA256SUMS"})
     EXPECT_TRUE(has(card, part)) << part << " in\n" << card;
   EXPECT_FALSE(has(card, "openssl")) << "it is not signed";
+  EXPECT_FALSE(has(card, "classifier: each")) << "it has no teacher";
 }
 
 TEST_F(Release, HasACardInWhichTextsAreTexts) {
@@ -281,6 +307,28 @@ TEST_F(Release, WithRightSumsMustStillHaveAGeneratorOfNumbersThatFit) {
     EXPECT_TRUE(has(complaint(release), generator.string())) << complaint(release);
     EXPECT_THROW(verify_release(release, std::nullopt), VerificationFailed);
   }
+}
+
+TEST_F(Release, WithRightSumsMustStillHaveATeacherThatFitsTheGenerator) {
+  write_file(path("run") / run::kTeacherName, some_teacher());
+  const Path release = make();
+  const Path teacher = release / run::kTeacherName;
+  const std::string whole = some_teacher();
+  for (const std::string& text :
+       {std::string("PK\x03\x04"), whole.substr(0, whole.size() - 1), some_generator(),
+        tensor_file({{"kind", "classifier"}}, {}), some_teacher(3)}) {
+    write_file(teacher, text);
+    sum_again(release);
+    EXPECT_TRUE(has(complaint(release), teacher.string())) << complaint(release);
+    EXPECT_THROW(verify_release(release, std::nullopt), VerificationFailed);
+  }
+}
+
+TEST_F(Release, IsRefusedWhereTheTeacherIsALink) {
+  write_file(path("elsewhere"), some_teacher());
+  fs::create_symlink(path("elsewhere"), path("run") / run::kTeacherName);
+  EXPECT_THROW(make(), DataError);
+  EXPECT_FALSE(fs::exists(path("out")));
 }
 
 TEST_F(Release, FromAnyoneLeadsNowhereElse) {

@@ -104,6 +104,10 @@ Html samples(const RunFacts& facts, const std::optional<std::string>& source) {
     remarks += prose(
         "This run has no pictures of its samples; `run.sample_every` in its recipe "
         "says when they are drawn.");
+  if (facts.has_teacher)
+    remarks += prose(
+        "Labels of samples are given by a private classifier: each image has the class that it "
+        "sees, not the one that the generator was asked for.");
   constexpr std::size_t kLargest = 900'000;  // so that a report stays below 3 MB
   const std::vector<std::byte> png =
       real.picture ? data::png_bytes(*real.picture) : std::vector<std::byte>();

@@ -139,6 +139,14 @@ TEST_F(ReportOfARun, KeepsHostileTextFromBecomingMarkup) {
   EXPECT_GE(shown, 8U) << "it was there to be escaped";
 }
 
+TEST_F(ReportOfARun, SaysWhoGaveTheLabels) {
+  const SomeRun run(path());
+  constexpr const char* kSentence = "Labels of samples are given by a private classifier";
+  EXPECT_FALSE(has(report_html(run.path(), PrivatePart::kShown).html, kSentence));
+  run.write(run::kTeacherName, "numbers");
+  EXPECT_TRUE(has(report_html(run.path(), PrivatePart::kShown).html, kSentence));
+}
+
 TEST_F(ReportOfARun, WithoutPrivacyPromisesNothing) {
   run::RunFolder::create(path(), some_recipe(), std::nullopt);
   const std::string html = report_html(path(), PrivatePart::kShown).html;

@@ -159,6 +159,11 @@ void RunFolder::require_generator() const {
   throw DataError(violation(path_.string(), "a run with a generator", "one that has none yet"));
 }
 
+bool RunFolder::has_teacher() const {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(teacher(), ignored));
+}
+
 Path RunFolder::make_private() const {
   const Path folder = private_folder();
   make_owners_folder(folder);

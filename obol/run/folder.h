@@ -39,6 +39,8 @@ inline constexpr const char* kEvaluationName = "evaluation.json";
 inline constexpr const char* kReportName = "report.html";
 // The trained generator.
 inline constexpr const char* kGeneratorName = "generator.safetensors";
+// A classifier that labels what the generator makes, where the method has one.
+inline constexpr const char* kTeacherName = "teacher.safetensors";
 // TorchScript: an export for PyTorch, which Obol never opens. Earlier versions wrote only this one.
 inline constexpr const char* kScriptName = "generator.pt";
 
@@ -70,6 +72,7 @@ class RunFolder {
   [[nodiscard]] Path samples() const { return path_ / "samples"; }
   [[nodiscard]] Path sample(std::int64_t step) const;  // samples/000100.png
   [[nodiscard]] Path generator() const { return path_ / kGeneratorName; }
+  [[nodiscard]] Path teacher() const { return path_ / kTeacherName; }
   [[nodiscard]] Path outcome() const { return path_ / kOutcomeName; }
   [[nodiscard]] Path evaluation() const { return path_ / kEvaluationName; }
   [[nodiscard]] Path report() const { return path_ / kReportName; }
@@ -85,6 +88,8 @@ class RunFolder {
   // DataError where there is no generator, with a word on how to convert that of an earlier
   // version.
   void require_generator() const;
+  // Whether something has the teacher's name, if only a link: whoever reads it will see.
+  [[nodiscard]] bool has_teacher() const;
   // Whether this user trained it: the key that its data's fingerprint was made with is in private/,
   // which is never handed over. What its recipe names is opened for those runs alone.
   [[nodiscard]] bool is_own() const;

@@ -145,6 +145,7 @@ Outcome Loop::run() {
   // First what is dear to lose. A reservation that is not settled only counts too much.
   if (!is_saved_) save();
   const double taken = in_tenths(seconds());
+  if (const auto teacher = method_.teacher()) write_file(folder_.teacher(), *teacher);
   write_file(folder_.generator(), method_.generator());
   const Outcome outcome{.ending = ending,
                         .steps = step_,

@@ -68,6 +68,9 @@ class Method {
   virtual std::optional<Samples> samples() { return std::nullopt; }
   // The bytes of generator.safetensors.
   virtual std::string generator() = 0;
+  // Those of teacher.safetensors, where the method has a classifier that labels the generator's
+  // images.
+  virtual std::optional<std::string> teacher() { return std::nullopt; }
 };
 
 enum class Ending {

@@ -78,6 +78,7 @@ TEST_F(Training, TakesAllStepsAndLeavesEverythingInTheFolder) {
   EXPECT_EQ(checkpoint.sections.at("state"), std::to_string(Chain::after(20)));
   EXPECT_EQ(read_text(path() / kGeneratorName, 1000),
             "generator " + std::to_string(Chain::after(20)));
+  EXPECT_FALSE(session.folder.has_teacher());
   EXPECT_NEAR(privacy::verify_certificate(path()).guarantee.epsilon, *outcome.epsilon, 1e-12);
   EXPECT_EQ(in_words(*read_outcome(session.folder)), in_words(outcome));
   EXPECT_TRUE(fs::exists(path() / "samples" / "000010.png"));
@@ -87,6 +88,14 @@ TEST_F(Training, TakesAllStepsAndLeavesEverythingInTheFolder) {
   const MetricsRow last = read_metrics(path() / "metrics.jsonl").back();
   EXPECT_EQ(last.values.at("last"), 20);
   EXPECT_GE(read_metrics(path() / "metrics.jsonl").front().values.at("epsilon"), 0);
+}
+
+TEST_F(Training, WritesTheTeacherBesideTheGenerator) {
+  Session session = Session::create(path());
+  session.method.has_teacher = true;
+  session.train(kSteps);
+  EXPECT_EQ(read_text(path() / kTeacherName, 1000), "teacher " + std::to_string(Chain::after(20)));
+  EXPECT_TRUE(session.folder.has_teacher());
 }
 
 TEST_F(Training, EndsAtTheBudgetAsANormalEnd) {

@@ -65,6 +65,12 @@ class Chain final : public Method {
     return Samples{.shape = {1, 2, 2}, .pixels = std::vector<std::uint8_t>(16, 7), .columns = 2};
   }
   std::string generator() override { return "generator " + std::to_string(state_); }
+  std::optional<std::string> teacher() override {
+    if (!has_teacher) return std::nullopt;
+    return "teacher " + std::to_string(state_);
+  }
+
+  bool has_teacher = false;
 
  private:
   static std::uint64_t next(std::uint64_t state, std::int64_t step) {

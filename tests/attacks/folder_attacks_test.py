@@ -104,6 +104,15 @@ class Links(Folders):
         self.refused("release", foreign, "--out", self.place / "again")
         self.refused("evaluate", foreign, "--against", self.data, "--classifiers", "logreg", "--no-quality")
 
+    def test_a_teacher_that_is_a_link_is_not_loaded(self):
+        for target in (self.precious, self.home / "nothing"):
+            foreign = self.copy_of(self.released, target.name)
+            self.link(foreign / "teacher.safetensors", target)
+            self.refused("sample", foreign, "--count", "1", "--out", self.place / "x.npz")
+            self.refused("release", foreign, "--out", self.place / "again")
+            self.refused("evaluate", foreign, "--against", self.data, "--classifiers", "logreg", "--no-quality")
+            self.refused("verify", foreign, code=7, what="teacher.safetensors must be a regular file")
+
     def test_a_certificate_is_not_verified_through_links(self):
         foreign = self.copy_of(self.trained)
         shutil.copy(foreign / "ledger.jsonl", self.home / "ledger.jsonl")

@@ -1,7 +1,11 @@
 """obol train with the summit method: three signals from one budget, each alone, killed and resumed."""
+import hashlib
 import json
+import shutil
 import signal
 import unittest
+
+import numpy
 
 from training import WithImages, obol, start, wait_for_metrics
 
@@ -86,6 +90,86 @@ class Summit(WithImages):
                 obol("train", self.written(name, 8, privacy, method), "--out", run)
                 self.assertEqual(self.paid(run), paid)
                 self.check_certificate(run)
+
+    def sampled(self, source, *options):
+        """Images and labels."""
+        out = self.folder / "sampled.npz"
+        obol("sample", source, "--seed", 3, "--out", out, *options)
+        with numpy.load(out) as samples:
+            return samples["images"], samples["labels"]
+
+    def evaluated(self, run, *options):
+        return json.loads(obol("evaluate", run, "--count", 60, "--classifiers", "logreg", "--no-quality", "--json",
+                               *options).stdout)
+
+    def test_samples_have_the_labels_that_the_teacher_sees(self):
+        run, release = self.folder / "taught", self.folder / "taught-release"
+        obol("train", self.written("taught", 40, "", "transport_share = 0\nteacher_learning_rate = 1"), "--out", run)
+        self.assertTrue((run / "teacher.safetensors").is_file())
+        images, labels = self.sampled(run, "--count", 60)
+        asked_images, asked = self.sampled(run, "--count", 60, "--no-teacher")
+        self.assertTrue((images == asked_images).all(), "only the labels differ")
+        self.assertEqual(list(asked), [k % 3 for k in range(60)])
+        self.assertNotEqual(list(labels), list(asked))
+        _, of_file = self.sampled(run / "generator.safetensors", "--count", 60)
+        self.assertEqual(list(of_file), list(asked), "a generator alone has no teacher")
+        # One class alone: what the teacher takes for it, the same as among all.
+        common = int(numpy.bincount(labels).argmax())
+        picked, labels_of_picked = self.sampled(run, "--count", 10, "--label", common)
+        self.assertEqual(set(labels_of_picked), {common})
+        self.assertTrue((picked == images[labels == common][:10]).all())
+        self.assertEqual(self.evaluated(run)["labelled_by"], "teacher")
+        self.assertNotIn("labelled_by", self.evaluated(run, "--no-teacher"))
+        # A release is enough to make the same.
+        obol("release", run, "--out", release, "--count", 60, "--seed", 3)
+        self.assertIn("12 files", obol("verify", release).stdout)
+        self.assertEqual((release / "teacher.safetensors").read_bytes(), (run / "teacher.safetensors").read_bytes())
+        with numpy.load(release / "samples.npz") as samples:
+            self.assertTrue((samples["images"] == images).all())
+            self.assertEqual(list(samples["labels"]), list(labels))
+        self.assertEqual(list(self.sampled(release, "--count", 60)[1]), list(labels))
+        self.assertEqual(list(self.sampled(release, "--count", 60, "--no-teacher")[1]), list(asked))
+        for page in ("DATA_CARD.md", "report.html"):
+            self.assertIn("given by a private classifier", (release / page).read_text())
+        self.check_a_hostile_teacher_is_refused(release)
+
+    def check_a_hostile_teacher_is_refused(self, release):
+        whole = (release / "teacher.safetensors").read_bytes()
+        lies = {"text": b"numbers", "short": whole[:-8], "generator": (release / "generator.safetensors").read_bytes(),
+                "nan": self.summed(whole[:-8] + b"\xff" * 8), "classes": self.summed(
+                    whole.replace(b'"num_classes":"3"', b'"num_classes":"2"'))}
+        self.assertEqual(self.summed(whole), whole)
+        for name, content in lies.items():
+            with self.subTest(name):
+                foreign = self.folder / f"foreign-{name}"
+                shutil.copytree(release, foreign)
+                (foreign / "teacher.safetensors").write_bytes(content)
+                (foreign / "SHA256SUMS").unlink()
+                (foreign / "SHA256SUMS").write_text("".join(
+                    f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+                    for path in sorted(foreign.iterdir())))
+                out = self.folder / "refused.npz"
+                for command, code in ((("sample", foreign, "--count", 4, "--out", out), 3),
+                                      (("evaluate", foreign, "--against", self.data, "--count", 60), 3),
+                                      (("verify", foreign), 7)):
+                    said = obol(*command, code=code).stderr
+                    self.assertRegex(said, r"\A(obol: [^\n]*\n)?obol: error: [^\n]*teacher.safetensors[^\n]*\n\Z")
+                self.assertFalse(out.exists())
+                obol("sample", foreign, "--count", 4, "--no-teacher", "--out", out)
+                out.unlink()
+
+    @staticmethod
+    def summed(whole):
+        """With the checksum that a file of that content has."""
+        at = whole.index(b'"sha256":"') + 10
+        plain = whole[:at] + b"0" * 64 + whole[at + 64:]
+        return plain[:at] + hashlib.sha256(plain).hexdigest().encode() + plain[at + 64:]
+
+    def test_a_teacher_that_does_not_relabel_stays_at_home(self):
+        run = self.folder / "unlabelled"
+        obol("train", self.written("unlabelled", 3, "", "relabel = false"), "--out", run)
+        self.assertFalse((run / "teacher.safetensors").exists())
+        self.assertEqual(list(self.sampled(run, "--count", 6)[1]), [0, 1, 2, 0, 1, 2])
 
     def test_a_killed_run_resumes_and_never_pays_too_little(self):
         recipe = self.written("killed", 400)

@@ -177,6 +177,14 @@ void read_generator(Input input) {
   if (bytes > input.size()) throw std::logic_error("a network is larger than its file");
 }
 
+void read_teacher(Input input) {
+  const TensorFile file = checked_tensors(input);
+  const NamedTensor weights = model::weights_of(model::read_classifier_blueprint(file));
+  std::uint64_t bytes = size_of(weights.type);
+  for (const std::int64_t size : weights.shape) bytes *= static_cast<std::uint64_t>(size);
+  if (bytes > input.size()) throw std::logic_error("a classifier is larger than its file");
+}
+
 // Sections are texts of their own, or tensors.
 void read_checkpoint(Input input) {
   const run::Checkpoint checkpoint = run::read_checkpoint(MemoryBytes("fuzz", input));
@@ -281,7 +289,7 @@ void sum_release(std::vector<std::byte>& file) {
   Folder folder = unpacked(file);
   std::string sums;
   for (auto& [name, content] : folder) {
-    if (name == "generator.safetensors") content = summed(content);
+    if (name == "generator.safetensors" || name == "teacher.safetensors") content = summed(content);
     Sha256 hash;
     hash.update(content);
     if (name != "SHA256SUMS") sums += hash.hex() + "  " + name + "\n";
@@ -354,6 +362,7 @@ const std::vector<Target>& targets() {
     {"privatized", read_privatized, keep},
     {"tensors", read_tensors, sum_tensors},
     {"generator", read_generator, sum_tensors},
+    {"teacher", read_teacher, sum_tensors},
     {"checkpoint", read_checkpoint, sum_checkpoint},
     {"release", read_release, sum_release},
 #if OBOL_HAS_FEDERATED

@@ -126,6 +126,7 @@ Evaluation compare(const Work& work, const data::Dataset& made, const LabelledIm
   Evaluation found{.protocol = request.protocol,
                    .protocol_version = evaluate::kProtocolVersion,
                    .synthetic = made.count(),
+                   .labelled_by = work.subject.labelled_by(),
                    .test = work.subject.real().count(),
                    .against = work.subject.against(),
                    .source = work.subject.source(),

@@ -10,9 +10,9 @@ void release(const ReleaseRequest& request) {
   report::ReleaseOptions options{
       .run = request.run, .out = request.out, .seed = request.seed, .sign = std::nullopt};
   if (!request.sign.empty()) options.sign = request.sign;
-  report::write_release(options, [&](const Path& generator, const report::MadeFiles& made) {
-    export_script({.run = generator.string(), .out = made.script.string()});
-    sample({.run = generator.string(),
+  report::write_release(options, [&](const Path& folder, const report::MadeFiles& made) {
+    export_script({.run = folder.string(), .out = made.script.string()});
+    sample({.run = folder.string(),
             .count = request.count,
             .label = std::nullopt,
             .seed = request.seed,

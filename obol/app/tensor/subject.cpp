@@ -7,11 +7,13 @@
 #include <fmt/format.h>
 
 #include "obol/app/request.h"
+#include "obol/app/tensor/teacher.h"
 #include "obol/base/console.h"
 #include "obol/base/error.h"
 #include "obol/base/text.h"
 #include "obol/data/catalogue.h"
 #include "obol/data/fingerprint.h"
+#include "obol/evaluate/evaluation.h"
 #include "obol/evaluate/suite.h"
 #include "obol/method/certificates.h"
 #include "obol/method/methods.h"
@@ -190,6 +192,7 @@ void Subject::read_run(const EvaluateRequest& request, const torch::Device& devi
                               fmt::format("the {} of the generator", generator_->num_classes()),
                               fmt::format("{} others", real_.num_classes())));
   generator_->place(device);
+  if (request.teacher) teacher_ = teacher_in(*folder_, *generator_);
   constexpr std::int64_t kCount = 60'000;
   count_ = request.count.value_or(kCount);
 }
@@ -213,9 +216,12 @@ bool Subject::is_labelled() const {
   return generator_ ? generator_->is_conditional() : samples_.is_labelled();
 }
 
+std::string Subject::labelled_by() const { return teacher_ ? evaluate::kByTeacher : ""; }
+
 data::Dataset Subject::synthetic(std::int64_t seed) const {
   if (!generator_) return samples_;
-  return model::sample(*generator_, {.count = count_, .seed = seed});
+  return model::sample(*generator_,
+                       {.count = count_, .seed = seed, .teacher = teacher_ ? &*teacher_ : nullptr});
 }
 
 const run::RunFolder& Subject::run(const std::string& field) const {

@@ -15,6 +15,7 @@
 #include "obol/data/reader.h"
 #include "obol/evaluate/downstream.h"
 #include "obol/model/generator.h"
+#include "obol/model/scattering_classifier.h"
 #include "obol/run/folder.h"
 
 namespace obol::app {
@@ -29,6 +30,8 @@ class Subject {
 
   // Whether the synthetic images have labels. Real ones do.
   [[nodiscard]] bool is_labelled() const;
+  // Who gave the labels, for the evaluation: "teacher", or nothing.
+  [[nodiscard]] std::string labelled_by() const;
   // Of a generator other images for every seed; of a file always the same.
   [[nodiscard]] data::Dataset synthetic(std::int64_t seed) const;
   [[nodiscard]] const data::Dataset& real() const noexcept { return real_; }
@@ -55,6 +58,7 @@ class Subject {
   std::optional<run::RunFolder> folder_;
   data::RecipeData described_;
   std::shared_ptr<model::Generator> generator_;
+  std::optional<model::ScatteringClassifier> teacher_;
   bool is_local_ = false;  // trained on privatised records
   std::int64_t count_ = 0;
   data::Dataset samples_;

@@ -2,10 +2,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include <torch/torch.h>
 
 #include "obol/app/tensor/device.h"
+#include "obol/app/tensor/teacher.h"
 #include "obol/base/console.h"
 #include "obol/data/catalogue.h"
 #include "obol/data/reader.h"
@@ -15,6 +18,7 @@
 #include "obol/method/methods.h"
 #include "obol/model/generator_file.h"
 #include "obol/model/sample.h"
+#include "obol/model/scattering_classifier.h"
 #include "obol/model/script.h"
 #include "obol/run/folder.h"
 
@@ -55,12 +59,18 @@ method::TrainingData data_of(const method::Experiment& experiment) {
   return read_data(experiment);
 }
 
+// Nothing where the path is that of a file.
+std::optional<run::RunFolder> folder_at(const Path& path) {
+  if (!std::filesystem::is_directory(path)) return std::nullopt;
+  return run::RunFolder::open(path);
+}
+
 // Of the folder of a run or release, or of a file.
-std::shared_ptr<model::Generator> generator_in(const Path& path) {
-  if (!std::filesystem::is_directory(path)) return model::load_generator(path);
-  const run::RunFolder folder = run::RunFolder::open(path);
-  folder.require_generator();
-  return model::load_generator(folder.generator());
+std::shared_ptr<model::Generator> generator_in(const Path& path,
+                                               const std::optional<run::RunFolder>& folder) {
+  if (!folder) return model::load_generator(path);
+  folder->require_generator();
+  return model::load_generator(folder->generator());
 }
 
 }  // namespace
@@ -82,15 +92,21 @@ run::Outcome train(const TrainRequest& request) {
 void sample(const SampleRequest& request) {
   const ReporterScope scope(request.reporter);
   const torch::Device device = use_device(request.device, request.threads);
-  const auto generator = generator_in(request.run);
+  const std::optional<run::RunFolder> folder = folder_at(request.run);
+  const auto generator = generator_in(request.run, folder);
   generator->place(device);
-  const data::Dataset images = model::sample(
-      *generator, {.count = request.count, .label = request.label, .seed = request.seed});
+  std::optional<model::ScatteringClassifier> teacher;
+  if (folder && request.teacher) teacher = teacher_in(*folder, *generator);
+  const data::Dataset images =
+      model::sample(*generator, {.count = request.count,
+                                 .label = request.label,
+                                 .seed = request.seed,
+                                 .teacher = teacher ? &*teacher : nullptr});
   data::write(images, request.out, *data::format_of_path(request.out));
 }
 
 void export_script(const ExportRequest& request) {
-  write_file(request.out, model::script_bytes(*generator_in(request.run)));
+  write_file(request.out, model::script_bytes(*generator_in(request.run, folder_at(request.run))));
 }
 
 }  // namespace obol::app

@@ -5,16 +5,16 @@
 #include "obol/barrier/outer.h"
 #include "obol/base/error.h"
 #include "obol/method/dp_sinkhorn/method.h"
+#include "obol/model/scattering_classifier.h"
 
 namespace obol::method::summit {
 namespace {
 
 using torch::Tensor;
 
-constexpr int kTeacherOrder = 2;
-
 int order_of(const MethodOptions& method) {
-  return method.has_teacher() ? kTeacherOrder : static_cast<int>(method.order);
+  return method.has_teacher() ? model::ScatteringClassifier::kOrder
+                              : static_cast<int>(method.order);
 }
 
 // What the record barrier's step is told.
@@ -110,7 +110,7 @@ Summit::Summit(const Options& options, const Private<data::Dataset>& data,
   if (method.has_moments())
     moments_.emplace(method, shape_, moments_scattering_, classes_, context.device);
   if (method.has_teacher())
-    teacher_.emplace(method, scattering_, classes_, data.facts().declared_size, context.device);
+    teacher_.emplace(method, shape_, classes_, data.facts().declared_size, context.device);
   if (method.has_transport())
     transport_ = std::make_unique<dp_sinkhorn::RecordStep>(
         dp_sinkhorn::StepParts{
@@ -175,6 +175,11 @@ void Summit::learn() {
         loss + moments_->loss(moments_->embed(images.flatten(1), own.reshape({own.size(0), -1})));
   }
   loss.backward();
+}
+
+std::optional<std::string> Summit::teacher() {
+  if (!options_.method.relabels() || !teacher_->has_learnt()) return std::nullopt;
+  return teacher_->classifier().bytes();
 }
 
 void Summit::save_more(run::Sections& sections) {

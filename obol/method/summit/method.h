@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <torch/torch.h>
@@ -63,6 +64,8 @@ class Summit final : public GeneratorMethod {
   void start() override;
   void step(std::int64_t step, run::UnsafeDiagnostics& diagnostics) override;
   std::vector<run::Metric> metrics() override;
+  // Where samples are relabelled, and the teacher has learnt something.
+  std::optional<std::string> teacher() override;
 
  private:
   void save_more(run::Sections& sections) override;

@@ -1,7 +1,9 @@
 #include "obol/method/summit/method.h"
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +17,8 @@
 #include "obol/method/state.h"
 #include "obol/method/summit/entry.h"
 #include "obol/model/generator_file.h"
+#include "obol/model/sample.h"
+#include "obol/model/scattering_classifier.h"
 #include "obol/privacy/accountant.h"
 #include "obol/privacy/ledger.h"
 
@@ -122,6 +126,52 @@ TEST_F(SummitTest, LearnsWhichHalfIsBright) {
   }
 }
 
+// Of what a run leaves: the generator's and the teacher's file.
+data::Dataset relabelled(Summit& method, const Path& folder) {
+  write_file(folder / "generator.safetensors", method.generator());
+  write_file(folder / "teacher.safetensors", method.teacher().value());
+  const auto generator = model::load_generator(folder / "generator.safetensors");
+  const auto teacher = model::load_scattering_classifier(folder / "teacher.safetensors");
+  return model::sample(*generator, {.count = 60, .seed = 3, .teacher = &teacher});
+}
+
+TEST_F(SummitTest, LeavesATeacherThatTellsTheHalvesApart) {
+  Options options = some_options();
+  options.method.transport_share = 0;
+  Summit method = make(options, bits);
+  method.start();
+  EXPECT_FALSE(method.teacher().has_value()) << "it has not learnt anything";
+  for (std::int64_t step = 1; step <= options.total_steps(); ++step) method.step(step, nothing);
+  const data::Dataset samples = relabelled(method, folder.path());
+  const auto teacher = model::load_scattering_classifier(folder.path() / "teacher.safetensors");
+  // Recomputed from the bytes that were kept.
+  const auto& bytes = std::get<data::PixelBytes>(samples.pixels);
+  const std::vector<std::uint8_t> kept(bytes.begin(), bytes.end());
+  const Tensor images = torch::tensor(kept, torch::kByte).view({60, 1, 28, 28});
+  const Tensor scattered =
+      features::Scattering({1, 28, 28}, {.order = 2})(images.to(torch::kFloat) / 255);
+  EXPECT_TRUE(
+      torch::tensor(samples.labels, torch::kLong).equal(teacher.logits(scattered).argmax(1)));
+  Tensor pure = torch::full({2, 1, 28, 28}, 20, torch::kByte);  // as the records are
+  pure[0].narrow(1, 0, 14).fill_(230);
+  pure[1].narrow(1, 14, 14).fill_(230);
+  EXPECT_TRUE(teacher.labels(pure).equal(torch::arange(2)));
+}
+
+TEST_F(SummitTest, LeavesNoTeacherWhereSamplesKeepTheirLabels) {
+  for (const bool has_teacher : {true, false}) {
+    Options options = some_options();
+    options.method.relabel = !has_teacher;
+    options.method.teacher_share = has_teacher ? 0.3 : 0;
+    options.method.transport_share = 0;
+    options.method.steps = 1;
+    Summit method = make(options, bits);
+    method.start();
+    for (std::int64_t step = 1; step <= options.total_steps(); ++step) method.step(step, nothing);
+    EXPECT_FALSE(method.teacher().has_value()) << has_teacher;
+  }
+}
+
 // Interrupted in the teacher's steps, between its steps and transport, and in transport.
 TEST_F(SummitTest, GoesOnFromACheckpointAsItWouldHave) {
   const Options options = some_options();
@@ -146,6 +196,8 @@ TEST_F(SummitTest, GoesOnFromACheckpointAsItWouldHave) {
     }
     const run::Sections after = on.save();
     EXPECT_TRUE(after == again.save()) << at;
+    EXPECT_EQ(on.teacher(), again.teacher());
+    EXPECT_EQ(on.teacher().has_value(), at > 7) << "its second half begins with step 11";
     EXPECT_FALSE(after == saved) << at;
   }
 }

@@ -49,6 +49,9 @@ void TeacherOptions::describe_teacher(recipe::Fields& fields) {
                 "teacher: step size");
   fields.number("guide_weight", guide_weight, recipe::at_least(0),
                 "teacher: weight of its cross-entropy on generated images");
+  fields.flag("relabel", relabel,
+              "teacher: written beside the generator, whose samples have the class that it sees in "
+              "them");
 }
 
 void TransportOptions::describe_transport(recipe::Fields& fields) {

@@ -40,6 +40,7 @@ struct TeacherOptions {
   double teacher_gain = 30;
   double teacher_learning_rate = 8;
   double guide_weight = 1;
+  bool relabel = true;  // samples have the class that the teacher sees in them
 
   void describe_teacher(recipe::Fields& fields);
 };
@@ -65,6 +66,7 @@ struct MethodOptions : MomentsOptions, TeacherOptions, TransportOptions {
 
   [[nodiscard]] bool has_moments() const { return moments_share > 0; }
   [[nodiscard]] bool has_teacher() const { return teacher_share > 0; }
+  [[nodiscard]] bool relabels() const { return has_teacher() && relabel; }
   [[nodiscard]] bool has_transport() const { return transport_share > 0; }
 };
 

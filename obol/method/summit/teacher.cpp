@@ -6,7 +6,6 @@
 #include <ATen/Parallel.h>
 
 #include "obol/barrier/outer.h"
-#include "obol/features/group_norm.h"
 #include "obol/method/state.h"
 #include "obol/method/summit/entry.h"
 
@@ -18,16 +17,10 @@ using torch::Tensor;
 constexpr const char* kWeights = "teacher weights";
 constexpr const char* kMomentum = "teacher momentum";
 constexpr const char* kAverage = "teacher average";
-constexpr double kDecay = 0.9;     // of the momentum
-constexpr double kConstant = 0.3;  // the feature whose weight is the bias
+constexpr double kDecay = 0.9;  // of the momentum
 constexpr int kExactBits = 53;
 // Records whose features are held in double at once: few enough for a cache.
 constexpr std::int64_t kAtOnce = 512;
-
-Tensor with_constant(const Tensor& features) {
-  return torch::cat({features, torch::full({features.size(0), 1}, kConstant, features.options())},
-                    1);
-}
 
 // Weights that a product with features on their grid is exact with.
 Tensor exact_weights(const Tensor& weights) {
@@ -72,28 +65,16 @@ Tensor residuals(const Tensor& features, const Tensor& labels, const Tensor& wei
   return logits.to(features.device());
 }
 
-Teacher::Teacher(const TeacherOptions& options, const features::Scattering& scattering,
-                 std::int64_t classes, std::int64_t records, const torch::Device& device)
+Teacher::Teacher(const TeacherOptions& options, const data::ImageShape& shape, std::int64_t classes,
+                 std::int64_t records, const torch::Device& device)
     : options_(options),
-      scattering_(scattering),
-      classes_(classes),
-      expected_(options.teacher_rate * static_cast<double>(records)) {
-  weights_ = torch::zeros({classes, scattering.dimension() + 1},
-                          torch::TensorOptions(device).dtype(torch::kDouble));
-  momentum_ = torch::zeros_like(weights_);
-  average_ = torch::zeros_like(weights_);
-}
-
-std::int64_t Teacher::groups() const { return features::groups_for(scattering_.channels()); }
-
-Tensor Teacher::features_of(const Tensor& scattered) const {
-  return with_constant(features::group_normalized(scattered, groups()));
-}
+      classifier_(shape, classes, options.teacher_gain, device),
+      expected_(options.teacher_rate * static_cast<double>(records)),
+      weights_(torch::zeros_like(classifier_.weights())),
+      momentum_(torch::zeros_like(classifier_.weights())) {}
 
 Tensor Teacher::of_records(const Tensor& images) const {
-  const Tensor normalized =
-      features::group_normalized_records(scattering_.of_records(images), groups());
-  return barrier::on_outer_grid(with_constant(normalized)).to(torch::kFloat);
+  return barrier::on_outer_grid(classifier_.features_of_records(images)).to(torch::kFloat);
 }
 
 void Teacher::step(std::int64_t step, barrier::Door& door, barrier::PrivateRecords& records,
@@ -101,7 +82,7 @@ void Teacher::step(std::int64_t step, barrier::Door& door, barrier::PrivateRecor
   const torch::NoGradGuard no_grad;
   barrier::OuterBarrier barrier(door, {.clip_norm = options_.teacher_clip_norm,
                                        .noise_multiplier = noise_multiplier,
-                                       .left = classes_,
+                                       .left = weights_.size(0),
                                        .right = weights_.size(1),
                                        .purpose = kTeacher});
   records.prepare(options_.teacher_rate, bits);
@@ -116,24 +97,21 @@ void Teacher::step(std::int64_t step, barrier::Door& door, barrier::PrivateRecor
   weights_.sub_(momentum_ * options_.teacher_learning_rate);
   const std::int64_t first = options_.teacher_steps / 2 + 1;
   if (step < first) return;
-  average_.lerp_(weights_, 1.0 / static_cast<double>(step - first + 1));
+  classifier_.weights().lerp_(weights_, 1.0 / static_cast<double>(step - first + 1));
 }
 
-Tensor Teacher::logits(const Tensor& scattered) const {
-  const Tensor weights = (average_ * options_.teacher_gain).to(torch::kFloat);
-  return torch::mm(features_of(scattered), weights.t());
-}
+bool Teacher::has_learnt() const { return classifier_.weights().any().item<bool>(); }
 
 void Teacher::save(run::Sections& sections) const {
   sections[kWeights] = saved(weights_);
   sections[kMomentum] = saved(momentum_);
-  sections[kAverage] = saved(average_);
+  sections[kAverage] = saved(classifier_.weights());
 }
 
 void Teacher::load(const run::Sections& sections) {
   restore(sections, kWeights, weights_);
   restore(sections, kMomentum, momentum_);
-  restore(sections, kAverage, average_);
+  restore(sections, kAverage, classifier_.weights());
 }
 
 }  // namespace obol::method::summit

@@ -1,9 +1,10 @@
 // A private linear classifier: softmax regression on group-normalised scattering, trained by noisy
 // sums of clipped gradients (Abadi et al. 2016; Tramer and Boneh 2021 for the features).
 //
-//   Teacher teacher(options, scattering, classes, device);
+//   Teacher teacher(options, {1, 28, 28}, classes, records, device);
 //   teacher.step(step, door, records, noise_multiplier, bits);    // options.teacher_steps of them
 //   teacher.logits(scattering(images))                            // differentiable
+//   teacher.classifier().bytes()                                  // teacher.safetensors
 //
 // Guarantee: the gradient of one record is the outer product of its residual (the class
 // probabilities less its label) and its features; it is clipped in closed form
@@ -17,8 +18,9 @@
 #include "obol/barrier/door.h"
 #include "obol/barrier/records.h"
 #include "obol/base/random.h"
-#include "obol/features/scattering.h"
+#include "obol/data/dataset.h"
 #include "obol/method/summit/options.h"
+#include "obol/model/scattering_classifier.h"
 #include "obol/run/checkpoint.h"
 
 namespace obol::method::summit {
@@ -26,8 +28,8 @@ namespace obol::method::summit {
 class Teacher {
  public:
   // `records` is the public number of records.
-  Teacher(const TeacherOptions& options, const features::Scattering& scattering,
-          std::int64_t classes, std::int64_t records, const torch::Device& device);
+  Teacher(const TeacherOptions& options, const data::ImageShape& shape, std::int64_t classes,
+          std::int64_t records, const torch::Device& device);
 
   // Of images [n, pixels]: [n, d], on the barrier's grid, each row from its own record alone.
   [[nodiscard]] torch::Tensor of_records(const torch::Tensor& images) const;
@@ -38,22 +40,22 @@ class Teacher {
 
   // Of scattering [n, channels, h, w]: [n, classes], from the average of the weights over the
   // second half of the steps.
-  [[nodiscard]] torch::Tensor logits(const torch::Tensor& scattered) const;
+  [[nodiscard]] torch::Tensor logits(const torch::Tensor& scattered) const {
+    return classifier_.logits(scattered);
+  }
+  // With that average, as it is now. Before there is one, its weights are zero.
+  [[nodiscard]] const model::ScatteringClassifier& classifier() const { return classifier_; }
+  [[nodiscard]] bool has_learnt() const;
 
   void save(run::Sections& sections) const;
   void load(const run::Sections& sections);
 
  private:
-  [[nodiscard]] std::int64_t groups() const;  // of the normalisation
-  [[nodiscard]] torch::Tensor features_of(const torch::Tensor& scattered) const;
-
   TeacherOptions options_;
-  features::Scattering scattering_;
-  std::int64_t classes_;
-  double expected_;         // records of a step
-  torch::Tensor weights_;   // [classes, d], double
-  torch::Tensor momentum_;  // [classes, d]
-  torch::Tensor average_;   // [classes, d]
+  model::ScatteringClassifier classifier_;  // its weights [classes, d] are the average
+  double expected_;                         // records of a step
+  torch::Tensor weights_;                   // those of the step, [classes, d], double
+  torch::Tensor momentum_;                  // [classes, d]
 };
 
 // Softmax of `gain` weights . features less the one-hot labels, [m, classes]. Each row depends on
