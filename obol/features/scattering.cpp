@@ -125,8 +125,9 @@ Tensor moduli_of(const Tensor& planes, const Tensor& wavelets, std::int64_t stri
 Tensor low_passed(const Tensor& planes, const Tensor& low, std::int64_t stride) {
   const std::int64_t padding = (low.size(-1) - stride) / 2;
   const Tensor alone = planes.flatten(0, 1).unsqueeze(1);
+  // A GPU may answer in another layout.
   return at::conv2d(alone, low.to(planes.options()), {}, stride, padding)
-      .view({planes.size(0), planes.size(1), planes.size(2) / stride, planes.size(3) / stride});
+      .reshape({planes.size(0), planes.size(1), planes.size(2) / stride, planes.size(3) / stride});
 }
 
 BlockShape block_shape(const data::ImageShape& shape, int order) {
@@ -204,8 +205,8 @@ Tensor Scattering::reference(const Tensor& images) const {
                                low_passed(moduli_of(x, coarse_, 2), low_halved_, 2)};
   if (shape.order == 2) {
     const Tensor second = moduli_of(fine.flatten(0, 1).unsqueeze(1), coarse_, 2);
-    parts.push_back(
-        low_passed(second.view({x.size(0), -1, second.size(2), second.size(3)}), low_halved_, 2));
+    parts.push_back(low_passed(second.reshape({x.size(0), -1, second.size(2), second.size(3)}),
+                               low_halved_, 2));
   }
   return at::cat(parts, 1).reshape({images.size(0), channels(), height(), width()});
 }
