@@ -10,6 +10,7 @@ on passes, since then nothing is released. No assertion is statistical.
 
 Three sequences are fixed. The others are drawn: OBOL_SEQUENCES of them (5), from the seed OBOL_SEED (1).
 """
+import json
 import os
 import random
 import shutil
@@ -79,7 +80,8 @@ class Training:
             if process.poll() is None:
                 process.send_signal(end)
         said, errors = process.communicate(timeout=300)
-        if process.returncode not in (0, 130, -signal.SIGKILL):
+        # A signal may come before the program has a handler for it.
+        if process.returncode not in (0, 130, -signal.SIGKILL, -signal.SIGINT):
             self.test.assertRegex(errors, r"obol: error: [^\n]+\n\Z", "refused in a sentence")
             return False
         # After a kill, steps since the last checkpoint are repeated: then these are fewer than were taken.
@@ -117,6 +119,14 @@ class Training:
                 shutil.copy2(old, new)
         if any("checkpoint" in name for name in names):
             self.at = min(self.at, at)  # steps may be taken again
+            self.forget_steps()
+
+    def forget_steps(self):
+        """Steps that are taken again must not be counted where a kill comes before the first of them."""
+        metrics = self.run / "metrics.jsonl"
+        if metrics.exists():
+            kept = [line for line in lines_of(metrics) if line["step"] <= self.at]
+            metrics.write_text("".join(json.dumps(line) + "\n" for line in kept))
 
     def check(self, what):
         uses = -(-self.turns // SHARDS)  # of the shard that comes first
