@@ -74,7 +74,7 @@ Tensor PatchFeatures::operator()(const Tensor& images) const {
       images.scalar_type() == torch::kFloat ? single_ : weights_.to(images.options());
   const Tensor phases = at::conv2d(padded(images), weights, {}, 1, weights.size(-1) / 2);
   const Tensor means = at::avg_pool2d(at::cat({phases.cos(), phases.sin()}, 1), kCell);
-  return means.flatten(1) / std::sqrt(static_cast<double>(dimension() / 2));
+  return means.flatten(1) / std::sqrt(static_cast<double>(dimension()) / 2);
 }
 
 Tensor PatchFeatures::of_records(const Tensor& images) const {
@@ -87,7 +87,7 @@ Tensor PatchFeatures::of_records(const Tensor& images) const {
   const std::int64_t columns = planes.size(3) / kCell;
   const double per_unit = std::ldexp(1.0, kWaveBits);
   const double scale = 1 / (per_unit * static_cast<double>(kCell * kCell) *
-                            std::sqrt(static_cast<double>(dimension() / 2)));
+                            std::sqrt(static_cast<double>(dimension()) / 2));
   Tensor features = torch::empty({planes.size(0), dimension()}, torch::kDouble);
   for (std::int64_t from = 0; from < planes.size(0); from += kRecordsAtOnce) {
     const std::int64_t now = std::min(kRecordsAtOnce, planes.size(0) - from);
