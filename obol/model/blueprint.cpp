@@ -347,7 +347,7 @@ Blueprint read_blueprint(const TensorFile& file) {
 }
 
 std::int64_t ClassifierBlueprint::features() const {
-  constexpr std::int64_t kChannels = 81;  // of the scattering of one colour
+  constexpr std::int64_t kChannels = 81;  // scattering of order 2 has so many for a colour
   constexpr std::int64_t kCell = 4;       // pixels, rounded up
   return shape.channels * kChannels * ((shape.height + kCell - 1) / kCell) *
              ((shape.width + kCell - 1) / kCell) +

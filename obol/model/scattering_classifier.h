@@ -21,7 +21,7 @@ namespace obol::model {
 
 class ScatteringClassifier {
  public:
-  static constexpr int kOrder = 2;  // of the scattering
+  static constexpr int kOrder = 2;  // the order of its scattering
 
   // With weights of zero, doubles [classes, dimension], on `device`.
   ScatteringClassifier(const data::ImageShape& shape, std::int64_t num_classes, double gain,
@@ -41,7 +41,7 @@ class ScatteringClassifier {
   // record to the last bit. The result is where the images are.
   [[nodiscard]] torch::Tensor features_of_records(const torch::Tensor& images) const;
 
-  // The class of the largest logit, [n] of int64 on the processor. `bytes` are images as they are
+  // The class of the largest logit, [n], int64, on the CPU. `bytes` are images as they are
   // kept, [n, channels, height, width]; they are divided by 255, and looked at where they are.
   [[nodiscard]] torch::Tensor labels(const torch::Tensor& bytes) const;
 
@@ -49,7 +49,7 @@ class ScatteringClassifier {
   [[nodiscard]] std::string bytes() const;
 
  private:
-  [[nodiscard]] std::int64_t groups() const;  // of the normalisation
+  [[nodiscard]] std::int64_t groups() const;  // into which normalisation divides the channels
 
   data::ImageShape shape_;
   double gain_;

@@ -88,7 +88,7 @@ class RunFolder {
   // DataError where there is no generator, with a word on how to convert that of an earlier
   // version.
   void require_generator() const;
-  // Whether something has the teacher's name, if only a link: whoever reads it will see.
+  // Whether a file or a link has the name of a teacher; reading refuses a link.
   [[nodiscard]] bool has_teacher() const;
   // Whether this user trained it: the key that its data's fingerprint was made with is in private/,
   // which is never handed over. What its recipe names is opened for those runs alone.

@@ -217,6 +217,7 @@ TEST_F(SummitTest, ReleasesTheMeansOfWhatGeneratedImagesAreEmbeddedIn) {
     MomentsOptions options = some_options().method;
     options.feature_bound = 40;  // no record's scattering is longer
     options.patches = patches;
+    options.patch_weight = 50;  // unlike the others
     const data::ImageShape shape{.channels = 1, .height = 28, .width = 28};
     const features::Scattering scattering(shape, {.order = 1});
     Moments moments(options, shape, scattering, 2, torch::kCPU);

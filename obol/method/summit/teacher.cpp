@@ -17,7 +17,7 @@ using torch::Tensor;
 constexpr const char* kWeights = "teacher weights";
 constexpr const char* kMomentum = "teacher momentum";
 constexpr const char* kAverage = "teacher average";
-constexpr double kDecay = 0.9;  // of the momentum
+constexpr double kDecay = 0.9;  // the share of the momentum that a step keeps
 constexpr int kExactBits = 53;
 // Records whose features are held in double at once: few enough for a cache.
 constexpr std::int64_t kAtOnce = 512;
